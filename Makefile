@@ -1,0 +1,36 @@
+# make run    build bin/balsa, make a store from the sample chain's genesis and replay the chain
+# make test   vet and test everything
+# make race   the tests again under the race detector (needs a C compiler)
+# make bench-blocks   blocks on a state of 1 M accounts, go-ethereum beside them
+
+GO      ?= go
+BIN     := bin/balsa
+SAMPLE  := test/chaingen/sample
+STORE   := bin/sample-store
+
+.PHONY: all build run test race fmt-check bench-blocks clean
+
+all: build
+
+build:
+	$(GO) build -o $(BIN) ./cmd/node
+
+run: build
+	rm -rf $(STORE)
+	$(BIN) init --datadir $(STORE) $(SAMPLE)/genesis.json
+	$(BIN) replay --datadir $(STORE) $(SAMPLE)/payloads.jsonl.gz
+	$(BIN) verify --datadir $(STORE)
+
+test: fmt-check
+	$(GO) vet ./...
+	$(GO) test ./...
+
+race:
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+fmt-check:
+	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+
+clean:
+	rm -rf bin

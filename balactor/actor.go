@@ -1,0 +1,270 @@
+package balactor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/balsa-sync/balsa/actors"
+	"github.com/balsa-sync/balsa/messages"
+	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/telemetry"
+	"github.com/balsa-sync/balsa/trie"
+)
+
+// Config is what a BalApplyActor works with.
+type Config struct {
+	System  *actors.System
+	Store   *state.Store
+	Tracer  trace.Tracer
+	Logger  *slog.Logger
+	Options Options
+}
+
+// Name is the BalApplyActor's name below its supervisor.
+const Name = "bal-apply"
+
+// Spec says how the BalApplyActor is spawned.
+func Spec(cfg Config) (actors.Spec, error) {
+	if err := cfg.Options.Validate(); err != nil {
+		return actors.Spec{}, fmt.Errorf("%s: %w", Name, err)
+	}
+	h := &hold{}
+	return actors.Spec{
+		Name: Name,
+		New: func() actor.Actor {
+			return &applyActor{
+				cfg: &cfg, core: newCore(cfg.Options), hold: h, updater: newUpdater(),
+			}
+		},
+		Children: cfg.Options.Restarts,
+	}, nil
+}
+
+// hold is what the pass in hand has open. It outlives an incarnation that panicked, so that the
+// next one can close it once the old one's children have stopped.
+type hold struct {
+	snapshot *state.Snapshot
+	reader   *state.Reader
+	span     trace.Span
+	ctx      context.Context // of the span
+}
+
+func (h *hold) close(log *slog.Logger) {
+	if h.reader != nil {
+		if err := h.reader.Close(); err != nil {
+			log.Warn("closing the parent's reader", "err", err)
+		}
+	}
+	if h.snapshot != nil {
+		if err := h.snapshot.Close(); err != nil {
+			log.Warn("closing the parent's snapshot", "err", err)
+		}
+	}
+	if h.span != nil {
+		h.span.End()
+	}
+	*h = hold{}
+}
+
+// applyActor is the BalApplyActor: it does what its core says.
+type applyActor struct {
+	cfg      *Config
+	core     *core
+	hold     *hold
+	updater  *updater
+	children []*actor.PID
+}
+
+// Receive implements actor.Actor.
+func (a *applyActor) Receive(c actor.Context) {
+	switch m := c.Message().(type) {
+	case *actor.Started:
+		a.hold.close(a.cfg.Logger)
+		a.children = make([]*actor.PID, a.cfg.Options.Workers)
+		for i := range a.children {
+			a.spawn(c, i)
+		}
+	case *actor.Stopped:
+		a.hold.close(a.cfg.Logger)
+	case *messages.ApplyBlock:
+		a.run(c, request{apply: m, trace: actors.Ctx(c)})
+	case *messages.Rewind:
+		a.run(c, request{rewind: m, trace: actors.Ctx(c)})
+	case *messages.StorageUpdated, *messages.AccountsUpdated, *messages.JobFailed:
+		a.run(c, m)
+	case actors.ChildRestarted:
+		a.lost(c, m.Child, m.Reason)
+	case actors.ChildFailed:
+		if i := a.index(m.Child); i >= 0 {
+			a.spawn(c, i)
+		}
+		a.lost(c, m.Child, m.Reason)
+	}
+}
+
+// spawn starts worker i. A worker that used up its restarts gets a successor: what bounds this is
+// Options.JobAttempts, because every panic costs the block in hand an attempt.
+func (a *applyActor) spawn(c actor.Context, i int) {
+	pid, err := a.cfg.System.SpawnChild(c, actors.Spec{
+		Name: "account-batch", Numbered: true,
+		New: func() actor.Actor { return &accountBatch{cfg: a.cfg, updater: newUpdater()} },
+	})
+	if err != nil {
+		panic(fmt.Errorf("spawning account batch %d: %w", i, err))
+	}
+	a.children[i] = pid
+}
+
+func (a *applyActor) index(child *actor.PID) int {
+	for i, pid := range a.children {
+		if pid.Equal(child) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (a *applyActor) lost(c actor.Context, child *actor.PID, reason any) {
+	if i := a.index(child); i >= 0 {
+		a.run(c, workerLost{worker: i, reason: reason})
+	}
+}
+
+// run lets the core step and does what it asks for, until nothing is left to do now.
+func (a *applyActor) run(c actor.Context, m any) {
+	todo := []any{m}
+	for len(todo) > 0 {
+		effects := a.core.step(a.cfg.System.Clock().Now(), todo[0])
+		todo = todo[1:]
+		for _, e := range effects {
+			if result := a.do(c, e); result != nil {
+				todo = append(todo, result)
+			}
+		}
+	}
+}
+
+func (a *applyActor) do(c actor.Context, effect any) any {
+	switch e := effect.(type) {
+	case openParent:
+		return a.openParent(e)
+	case prepare:
+		return a.prepare(e.block)
+	case handOut:
+		a.handOut(c, e)
+	case updateWhole:
+		done, err := updateAccounts(a.updater, a.hold.reader.AccountTrie(),
+			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
+		return accountsReady{done, err}
+	case join:
+		done, err := joinParts(a.updater, a.hold.reader.AccountTrie(), e.block.parent.root, e.block.accounts)
+		return accountsReady{done, err}
+	case store:
+		return a.store(e.block)
+	case release:
+		a.release(e.block)
+	case answer:
+		c.Send(e.to, e.msg)
+	}
+	return nil
+}
+
+func (a *applyActor) handOut(c actor.Context, e handOut) {
+	switch m := e.msg.(type) {
+	case *messages.UpdateStorage:
+		m.ReplyTo = c.Self()
+	case *messages.UpdateAccounts:
+		m.ReplyTo = c.Self()
+	}
+	a.cfg.System.Send(a.hold.ctx, a.children[e.worker], e.msg)
+}
+
+// openParent takes the snapshot that the pass works on and looks up what it has to know.
+func (a *applyActor) openParent(e openParent) parentOpened {
+	name := telemetry.SpanBlockApply
+	if e.request.rewind != nil {
+		name = telemetry.SpanBlockRewind
+	}
+	a.hold.ctx, a.hold.span = a.cfg.Tracer.Start(e.request.trace, name)
+	p, err := a.lookUp(e)
+	p.err = err
+	return p
+}
+
+func (a *applyActor) lookUp(e openParent) (p parentOpened, err error) {
+	sn := a.cfg.Store.NewSnapshot()
+	a.hold.snapshot, p.snapshot = sn, sn
+	var ok bool
+	if p.cursor, ok = sn.Cursor(); !ok {
+		return p, ErrNoState
+	}
+	if a.hold.reader, err = sn.NewReader(); err != nil {
+		return p, err
+	}
+	if e.request.rewind != nil {
+		if p.undo, err = undoOf(sn, p.cursor, e.hash, e.first); err != nil {
+			return p, err
+		}
+	} else if _, p.known, err = sn.HeaderNumber(e.hash); err != nil || p.known {
+		return p, err
+	}
+	path, b, ok, err := a.hold.reader.AccountTrie().FirstBranch(trie.Path{})
+	if err == nil && ok && path.Len == 0 {
+		b.Refs = bytes.Clone(b.Refs)
+		p.root, p.hasRoot = b, true
+	}
+	return p, err
+}
+
+func (a *applyActor) prepare(b *block) prepared {
+	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanBALDecode)
+	defer span.End()
+	var p prepared
+	if b.request.apply != nil {
+		p.targets, p.err = decodeBlock(b.request.apply)
+		return p
+	}
+	diff, err := b.parent.snapshot.ReverseDiff(b.parent.cursor.Number, b.parent.cursor.Hash)
+	if err != nil {
+		return prepared{err: err}
+	}
+	p.targets, p.err = targetsOfDiff(diff)
+	return p
+}
+
+func (a *applyActor) store(b *block) stored {
+	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanAccountRoot,
+		trace.WithTimestamp(b.mark.Add(-b.phases.AccountRoot)))
+	span.End(trace.WithTimestamp(b.mark))
+	_, span = a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanStateCommit)
+	defer span.End()
+	if b.request.rewind != nil {
+		return stored{a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)}
+	}
+	m := b.request.apply
+	return stored{a.cfg.Store.Commit(b.parent.cursor,
+		state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)}
+}
+
+func (a *applyActor) release(b *block) {
+	if s := a.hold.span; s != nil {
+		s.SetAttributes(
+			attribute.String(telemetry.AttrBlockHash, b.hash.Hex()),
+			attribute.Int(telemetry.AttrAccounts, len(b.layer.Accounts)),
+			attribute.Int(telemetry.AttrSlots, len(b.layer.Slots)))
+		if h := b.header(); h != nil {
+			s.SetAttributes(attribute.Int64(telemetry.AttrBlockNumber, h.Number.Int64()))
+		}
+		if b.failed != nil {
+			s.SetStatus(codes.Error, b.failed.Error())
+		}
+	}
+	a.hold.close(a.cfg.Logger)
+}

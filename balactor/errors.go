@@ -1,0 +1,65 @@
+package balactor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Errors that a BlockRejected or RewindRejected carries, wrapped with the block.
+var (
+	ErrBadHeader    = errors.New("the header is incomplete")
+	ErrPreAmsterdam = errors.New("the block was made before Amsterdam: its header has no block " +
+		"access list hash, and it cannot be applied without executing it")
+	ErrNoBAL         = errors.New("the block access list is not available")
+	ErrBALHash       = errors.New("the block access list does not hash to what its header says")
+	ErrUnknownParent = errors.New("the parent is not the cursor")
+	ErrWrongRoot     = errors.New("the state root differs from the header's")
+	ErrNotAncestor   = errors.New("the block is not an ancestor of the cursor")
+	ErrNoHistory     = errors.New("the reverse diff is not in the store any more")
+	ErrDiffMismatch  = errors.New("the reverse diff does not lead back to the parent's state")
+	ErrBusy          = errors.New("too many requests wait already; send it again later")
+	ErrWorkerFailed  = errors.New("a worker failed on every attempt at a job of this block")
+	ErrNoState       = errors.New("the store holds no state yet: run init first")
+)
+
+// WrongRootError is ErrWrongRoot with what is known about it.
+type WrongRootError struct {
+	Number    uint64
+	Hash      common.Hash
+	Want, Got common.Hash // the header's root, the computed one
+	// Accounts are the accounts whose storage root the block changed: the wrong root can come from
+	// one of them, or from any account's own fields. At most MaxNamedAccounts are named.
+	Accounts []common.Address
+	// Changed counts them all.
+	Changed int
+}
+
+// MaxNamedAccounts bounds WrongRootError.Accounts.
+const MaxNamedAccounts = 16
+
+// Error names the block, both roots, and the accounts in question.
+func (e *WrongRootError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "block %d (%s): %v: the header has %s, the block access list gives %s",
+		e.Number, e.Hash, ErrWrongRoot, e.Want, e.Got)
+	if e.Changed > 0 {
+		fmt.Fprintf(&b, "; it changed %d storage roots, of", e.Changed)
+		for i, a := range e.Accounts {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte(' ')
+			b.WriteString(a.Hex())
+		}
+		if n := e.Changed - len(e.Accounts); n > 0 {
+			fmt.Fprintf(&b, " and %d more", n)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap makes errors.Is(err, ErrWrongRoot) true.
+func (e *WrongRootError) Unwrap() error { return ErrWrongRoot }

@@ -1,0 +1,75 @@
+package balactor
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/balsa-sync/balsa/state"
+)
+
+// undoOf finds the next block to undo on the way to the block with hash to. nil: to is the cursor.
+// With whole set it makes sure that the way there is in the store before the first step is taken.
+//
+// The store holds the headers of the cursor's branch alone (Revert removes those of undone
+// blocks), so a known block is an ancestor.
+func undoOf(sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool) (*undoStep, error) {
+	if to == cursor.Hash {
+		return nil, nil
+	}
+	target, known, err := sn.HeaderNumber(to)
+	if err != nil {
+		return nil, err
+	}
+	if !known || target >= cursor.Number {
+		return nil, fmt.Errorf("%w: the cursor is block %d (%s)",
+			ErrNotAncestor, cursor.Number, cursor.Hash)
+	}
+	last := cursor.Number
+	if whole {
+		last = target + 1
+	}
+	var step *undoStep
+	number, hash := cursor.Number, cursor.Hash
+	for ; number >= last; number-- {
+		u, err := undoOne(sn, number, hash)
+		if err != nil {
+			return nil, err
+		}
+		if step == nil {
+			step = u
+		}
+		hash = u.to.Hash
+	}
+	return step, nil
+}
+
+// undoOne finds what undoing one block needs.
+func undoOne(sn *state.Snapshot, number uint64, hash common.Hash) (*undoStep, error) {
+	h, err := sn.Header(number, hash)
+	if err != nil {
+		return nil, fmt.Errorf("header of block %d (%s): %w", number, hash, err)
+	}
+	ph, err := sn.Header(number-1, h.ParentHash)
+	if err != nil {
+		return nil, fmt.Errorf("header of block %d (%s): %w", number-1, h.ParentHash, err)
+	}
+	if _, err := sn.ReverseDiff(number, hash); err != nil {
+		return nil, fmt.Errorf("%w: block %d (%s): %w", ErrNoHistory, number, hash, err)
+	}
+	return &undoStep{header: h, to: state.Cursor{
+		Number: number - 1, Hash: h.ParentHash, Root: ph.Root,
+	}}, nil
+}
+
+// header is the header of the block that the pass applies or undoes, nil where it is not known.
+func (b *block) header() *types.Header {
+	switch {
+	case b.request.apply != nil && checkHeader(b.request.apply.Header) == nil:
+		return b.request.apply.Header
+	case b.request.rewind != nil && b.parent != nil && b.parent.undo != nil:
+		return b.parent.undo.header
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package balactor
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/balsa-sync/balsa/messages"
+	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/keccak"
+)
+
+// parent is the state that a job's targets are applied to.
+type parent interface {
+	Account(hash *common.Hash) (state.Account, bool, error)
+	Slot(account, slot *common.Hash) ([]byte, error) // RLP, nil where absent; valid until the next call
+	StorageTrie(account common.Hash) trie.Reader
+	HasCode(hash common.Hash) (bool, error)
+	// EachSlot calls f with every slot of the account, ascending.
+	EachSlot(account common.Hash, f func(slot common.Hash, value []byte) error) error
+}
+
+// storageRun is one UpdateStorage at work: a run of accounts from targets to post-state, with
+// their storage tries updated together so that they can share hash lanes.
+type storageRun struct {
+	parent   parent
+	out      messages.StorageUpdated
+	accounts []accountRun
+	updater  *updater
+	arena    arena
+	codes    map[common.Hash]bool // codes seen in this run
+}
+
+// accountRun is one account on its way from pre to post.
+type accountRun struct {
+	target       *messages.AccountTarget
+	pre, post    state.Account
+	existed      bool
+	absent       bool // afterwards
+	changes      []trie.Change
+	trie         int // the updater's number for its storage trie
+	emptyStorage bool
+}
+
+// updateStorage does the job: all reads first, in key order, then the tries.
+func updateStorage(u *updater, p parent, m *messages.UpdateStorage, clock func() time.Time) (
+	*messages.StorageUpdated, error) {
+	u.begin()
+	r := &storageRun{parent: p, updater: u, codes: map[common.Hash]bool{}}
+	r.out.Job = m.Job
+	r.accounts = make([]accountRun, len(m.Targets))
+
+	start := clock()
+	for i := range m.Targets {
+		if err := r.read(&r.accounts[i], &m.Targets[i]); err != nil {
+			return nil, fmt.Errorf("account %s: %w", nameOf(&m.Targets[i]), err)
+		}
+	}
+	warm := clock()
+	if err := r.roots(); err != nil {
+		return nil, err
+	}
+	for i := range r.accounts {
+		if err := r.finish(&r.accounts[i]); err != nil {
+			return nil, fmt.Errorf("account %s: %w", nameOf(r.accounts[i].target), err)
+		}
+	}
+	r.out.Branches = u.sink.sorted()
+	r.out.Warmup, r.out.Roots = warm.Sub(start), clock().Sub(warm)
+	return &r.out, nil
+}
+
+// nameOf names an account as well as it is known.
+func nameOf(t *messages.AccountTarget) string {
+	if t.Address == (common.Address{}) {
+		return "with hash " + t.Hash.Hex()
+	}
+	return t.Address.Hex()
+}
+
+// read takes an account and its slots as they stand, and works out its fields.
+func (r *storageRun) read(a *accountRun, t *messages.AccountTarget) (err error) {
+	a.target = t
+	if a.pre, a.existed, err = r.parent.Account(&t.Hash); err != nil {
+		return err
+	}
+	if !a.existed {
+		a.pre = state.NewAccount()
+	}
+	if err := r.fields(a); err != nil {
+		return err
+	}
+	a.emptyStorage = a.pre.StorageRoot == trie.EmptyRoot
+	if a.absent && !t.Exact {
+		return r.dropSlots(a)
+	}
+	return r.slots(a)
+}
+
+// fields sets the post-state's nonce, balance and code.
+func (r *storageRun) fields(a *accountRun) (err error) {
+	t := a.target
+	if t.Exact {
+		a.absent = t.Slim == nil
+		a.post = state.NewAccount()
+		if !a.absent {
+			a.post, err = state.DecodeSlim(t.Slim)
+		}
+		return err
+	}
+	a.post = a.pre
+	if t.Nonce != nil {
+		a.post.Nonce = *t.Nonce
+	}
+	if t.Balance != nil {
+		a.post.Balance = *t.Balance
+	}
+	if t.CodeSet {
+		a.post.CodeHash = state.EmptyCodeHash
+		if len(t.Code) > 0 {
+			if a.post.CodeHash, err = r.code(t.Code); err != nil {
+				return err
+			}
+		}
+	}
+	a.absent = a.post.IsEmpty() // EIP-161, I5
+	return nil
+}
+
+// code returns the code's hash and notes the code where the store does not hold it yet.
+func (r *storageRun) code(code []byte) (common.Hash, error) {
+	hash := keccak.Sum(code)
+	if r.codes[hash] {
+		return hash, nil
+	}
+	r.codes[hash] = true
+	held, err := r.parent.HasCode(hash)
+	if err == nil && !held {
+		r.out.Codes = append(r.out.Codes, state.CodeWrite{Hash: hash, Code: code})
+	}
+	return hash, err
+}
+
+// slots keeps the slot changes that change something. After that a deletion implies that the slot
+// is there, and the trie's walk can tell a leaf without reading it.
+func (r *storageRun) slots(a *accountRun) error {
+	t := a.target
+	for i := range t.Slots {
+		s := &t.Slots[i]
+		var pre []byte
+		if !a.emptyStorage {
+			v, err := r.parent.Slot(&t.Hash, &s.Hash)
+			if err != nil {
+				return fmt.Errorf("slot with hash %s: %w", s.Hash, err)
+			}
+			pre = r.arena.copy(v)
+		}
+		if !bytes.Equal(pre, s.Value) {
+			r.change(a, s.Hash, pre, s.Value)
+		}
+	}
+	return nil
+}
+
+// dropSlots deletes every slot of an account that goes away (I5). Since EIP-6780 that is rare: an
+// account with storage has code, and code is not empty.
+func (r *storageRun) dropSlots(a *accountRun) error {
+	if a.emptyStorage {
+		return nil
+	}
+	return r.parent.EachSlot(a.target.Hash, func(slot common.Hash, value []byte) error {
+		r.change(a, slot, r.arena.copy(value), nil)
+		return nil
+	})
+}
+
+func (r *storageRun) change(a *accountRun, slot common.Hash, pre, post []byte) {
+	a.changes = append(a.changes, trie.Change{Key: slot, Value: post, Existed: pre != nil})
+	r.out.Slots = append(r.out.Slots, state.SlotWrite{
+		Account: a.target.Hash, Slot: slot, Pre: pre, Post: post,
+	})
+}
+
+// roots updates all storage tries of the run.
+func (r *storageRun) roots() error {
+	for i := range r.accounts {
+		a := &r.accounts[i]
+		if len(a.changes) == 0 {
+			continue
+		}
+		r.updater.sink.owners = append(r.updater.sink.owners, a.target.Hash)
+		tag := uint32(len(r.updater.sink.owners) - 1)
+		var err error
+		reader := r.parent.StorageTrie(a.target.Hash)
+		if a.trie, err = r.updater.Update(tag, reader, a.emptyStorage, a.changes); err != nil {
+			return fmt.Errorf("account %s: storage trie: %w", nameOf(a.target), err)
+		}
+	}
+	if len(r.updater.sink.owners) == 0 {
+		return nil
+	}
+	if err := r.updater.Flush(); err != nil {
+		return fmt.Errorf("storage tries: %w", err)
+	}
+	return nil
+}
+
+// finish sets the storage root and notes the account where it changed.
+func (r *storageRun) finish(a *accountRun) error {
+	t := a.target
+	root := a.pre.StorageRoot
+	if len(a.changes) > 0 {
+		root = r.updater.Root(a.trie)
+		r.out.Storage = append(r.out.Storage, t.Hash)
+	}
+	if t.Exact && root != a.post.StorageRoot {
+		return fmt.Errorf("%w: storage root %s, the diff has %s",
+			ErrDiffMismatch, root, a.post.StorageRoot)
+	}
+	a.post.StorageRoot = root
+	w := state.AccountWrite{Hash: t.Hash}
+	if a.existed {
+		w.Pre = a.pre.AppendSlim(r.arena.room(maxAccountLen))
+	}
+	c := trie.Change{Key: t.Hash, Existed: a.existed}
+	if !a.absent {
+		w.Post = a.post.AppendSlim(r.arena.room(maxAccountLen))
+		c.Value = a.post.AppendFull(r.arena.room(maxAccountLen))
+	}
+	if bytes.Equal(w.Pre, w.Post) { // RLP is never empty: equal means both absent, or no change
+		return nil
+	}
+	r.out.Accounts = append(r.out.Accounts, w)
+	r.out.Changes = append(r.out.Changes, c)
+	return nil
+}
+
+// maxAccountLen is the longest account RLP: list header 2, nonce 9, balance 33, two hashes 66.
+const maxAccountLen = 110

@@ -1,0 +1,134 @@
+package balactor
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/balsa-sync/balsa/bal"
+	"github.com/balsa-sync/balsa/messages"
+	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/trie/keccak"
+)
+
+// notAvailable is how a peer says that it does not have a block access list (DESIGN, BAL rules).
+const notAvailable = 0x80
+
+// decodeBlock checks a block access list against its header and works out what each account that
+// it changes shall become (I3).
+func decodeBlock(m *messages.ApplyBlock) ([]messages.AccountTarget, error) {
+	if m.Header.BlockAccessListHash == nil {
+		return nil, ErrPreAmsterdam
+	}
+	if len(m.BAL) == 0 || len(m.BAL) == 1 && m.BAL[0] == notAvailable {
+		return nil, ErrNoBAL
+	}
+	if got := bal.Hash(m.BAL); got != *m.Header.BlockAccessListHash {
+		return nil, fmt.Errorf("%w: the header has %s, the list %s", ErrBALHash,
+			*m.Header.BlockAccessListHash, got)
+	}
+	list, err := bal.Decode(m.BAL, bal.Limits{
+		GasLimit: m.Header.GasLimit, Transactions: m.Transactions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return targetsOf(list.PostState()), nil
+}
+
+// targetsOf keys a post-state by hashes and puts it into their order.
+func targetsOf(post []bal.PostAccount) []messages.AccountTarget {
+	slots := 0
+	for i := range post {
+		slots += len(post[i].Slots)
+	}
+	slab := make([]messages.SlotTarget, 0, slots)
+	targets := make([]messages.AccountTarget, len(post))
+	for i := range post {
+		p := &post[i]
+		from := len(slab)
+		for j := range p.Slots {
+			s := &p.Slots[j]
+			slab = append(slab, messages.SlotTarget{
+				Hash: keccak.Sum(s.Slot[:]), Value: state.EncodeSlot(s.Value),
+			})
+		}
+		own := slab[from:len(slab):len(slab)]
+		slices.SortFunc(own, func(a, b messages.SlotTarget) int {
+			return bytes.Compare(a.Hash[:], b.Hash[:])
+		})
+		targets[i] = messages.AccountTarget{
+			Hash: keccak.Sum(p.Address[:]), Address: p.Address,
+			Nonce: p.Nonce, Balance: p.Balance, Code: p.Code, CodeSet: p.CodeSet,
+			Slots: own,
+		}
+	}
+	slices.SortFunc(targets, func(a, b messages.AccountTarget) int {
+		return bytes.Compare(a.Hash[:], b.Hash[:])
+	})
+	return targets
+}
+
+// targetsOfDiff makes targets of a reverse diff: each account exactly as it was.
+func targetsOfDiff(d *state.ReverseDiff) ([]messages.AccountTarget, error) {
+	targets := make([]messages.AccountTarget, 0, len(d.Accounts))
+	slots := d.Slots
+	for i := range d.Accounts {
+		a := &d.Accounts[i]
+		t := messages.AccountTarget{Hash: a.Hash, Exact: true, Slim: a.Pre}
+		for len(slots) > 0 && slots[0].Account == a.Hash {
+			t.Slots = append(t.Slots, messages.SlotTarget{
+				Hash: slots[0].Slot, Value: slots[0].Pre,
+			})
+			slots = slots[1:]
+		}
+		targets = append(targets, t)
+	}
+	if len(slots) > 0 {
+		return nil, fmt.Errorf("%w: it has a slot of account %s, but not the account",
+			ErrDiffMismatch, slots[0].Account)
+	}
+	return targets, nil
+}
+
+// split cuts targets into runs of about equal weight: at least one for each worker, and none much
+// heavier than the batch bound, which an account with many slots exceeds alone.
+func split(targets []messages.AccountTarget, workers, batch int) [][]messages.AccountTarget {
+	total := 0
+	for i := range targets {
+		total += 1 + len(targets[i].Slots)
+	}
+	if total == 0 {
+		return nil
+	}
+	aim := min(batch, (total+workers-1)/workers)
+	var runs [][]messages.AccountTarget
+	from, weight := 0, 0
+	for i := range targets {
+		weight += 1 + len(targets[i].Slots)
+		if weight >= aim {
+			runs = append(runs, targets[from:i+1])
+			from, weight = i+1, 0
+		}
+	}
+	if from < len(targets) {
+		runs = append(runs, targets[from:])
+	}
+	return runs
+}
+
+// checkHeader refuses headers that cannot be worked with.
+func checkHeader(h *types.Header) error {
+	switch {
+	case h == nil:
+		return fmt.Errorf("%w: there is none", ErrBadHeader)
+	case h.Number == nil || !h.Number.IsUint64():
+		return fmt.Errorf("%w: it has no block number", ErrBadHeader)
+	case h.Root == (common.Hash{}):
+		return fmt.Errorf("%w: it has no state root", ErrBadHeader)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package balsa
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+
+	"github.com/balsa-sync/balsa/actors"
+	"github.com/balsa-sync/balsa/balactor"
+	"github.com/balsa-sync/balsa/messages"
+	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/supervisor"
+)
+
+// tracerName is the instrumentation scope of the engine's spans.
+const tracerName = "github.com/balsa-sync/balsa"
+
+// maxAttempts is how often a request is sent when the actor that had it in hand failed. Requests
+// are idempotent, so sending one again is harmless.
+const maxAttempts = 3
+
+// Engine holds a state and keeps it at the head of the chain. Its methods may be called from any
+// goroutine; blocks are applied one at a time in the order of the calls.
+type Engine struct {
+	opts    Options
+	store   *state.Store
+	tree    *supervisor.Tree // nil: read-only
+	request atomic.Uint64
+
+	mu       sync.Mutex
+	closed   bool
+	inFlight sync.WaitGroup
+}
+
+// Block is a block to apply: what a consensus client or a peer gives of it.
+type Block struct {
+	Header *types.Header
+	// BAL is the raw RLP of the block access list (EIP-7928). Nil or 0x80: not available.
+	BAL []byte
+	// Transactions is the number of transactions in the block, or -1 where it is not known. It
+	// bounds the list's block access indices.
+	Transactions int
+}
+
+// Applied says what a block did.
+type Applied = messages.BlockApplied
+
+// Open opens the store that Init made and starts the engine.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	store, err := state.Open(storeOptions(o, true))
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{opts: o, store: store}
+	if _, ok := store.Cursor(); !ok {
+		return nil, errors.Join(fmt.Errorf("%s: %w", o.Dir, ErrNoState), store.Close())
+	}
+	if o.ReadOnly {
+		return e, nil
+	}
+	tracer := o.TracerProvider.Tracer(tracerName)
+	e.tree, err = supervisor.Start(ctx, supervisor.Config{
+		Actors: actors.Options{Name: "balsa", AskTimeout: o.ApplyTimeout},
+		Store:  store, Tracer: tracer, Logger: o.Logger,
+		BalApply: balactor.Options{Workers: o.Workers}, OnFatal: o.OnFatal,
+	})
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return e, nil
+}
+
+func storeOptions(o Options, mustExist bool) state.Options {
+	return state.Options{
+		Dir: o.Dir, FS: o.FS, ReadOnly: o.ReadOnly, MustExist: mustExist, NoSync: o.NoSync,
+		CacheBytes: o.CacheBytes, Logger: o.Logger, OnFatal: o.OnFatal,
+	}
+}
+
+// Apply applies the block on top of the cursor and proves its state root. A block that the store
+// holds already is answered with Applied.Known. On any error the store is as it was.
+//
+// When ctx ends before the block is applied, the block may still be applied afterwards; applying
+// it again is harmless.
+func (e *Engine) Apply(ctx context.Context, b Block) (Applied, error) {
+	id := e.request.Add(1)
+	m, err := e.ask(ctx, func(to *actor.PID) any {
+		return &messages.ApplyBlock{
+			Request: id, Header: b.Header, BAL: b.BAL, Transactions: b.Transactions, ReplyTo: to,
+		}
+	})
+	if err != nil {
+		return Applied{}, err
+	}
+	switch m := m.(type) {
+	case *messages.BlockApplied:
+		return *m, nil
+	case *messages.BlockRejected:
+		return Applied{}, m.Err
+	}
+	return Applied{}, fmt.Errorf("the engine answered ApplyBlock with %T", m)
+}
+
+// Rewind undoes blocks until the one with the given hash, an ancestor of the cursor, is the cursor
+// again, and proves the state root after each. On an error the cursor is returned where it stopped.
+func (e *Engine) Rewind(ctx context.Context, to common.Hash) (state.Cursor, error) {
+	id := e.request.Add(1)
+	m, err := e.ask(ctx, func(pid *actor.PID) any {
+		return &messages.Rewind{Request: id, To: to, ReplyTo: pid}
+	})
+	if err != nil {
+		return e.Cursor(), err
+	}
+	switch m := m.(type) {
+	case *messages.Rewound:
+		return m.Cursor, nil
+	case *messages.RewindRejected:
+		return m.Cursor, m.Err
+	}
+	return e.Cursor(), fmt.Errorf("the engine answered Rewind with %T", m)
+}
+
+// ask sends a request to the BalApplyActor and waits for the answer.
+func (e *Engine) ask(ctx context.Context, msg func(*actor.PID) any) (any, error) {
+	if e.tree == nil {
+		return nil, ErrReadOnly
+	}
+	if err := e.enter(); err != nil {
+		return nil, err
+	}
+	defer e.inFlight.Done()
+	for attempt := 1; ; attempt++ {
+		m, err := e.tree.System.Ask(ctx, e.tree.BalApply, msg)
+		if !errors.Is(err, actors.ErrRestarted) || attempt == maxAttempts {
+			return m, err
+		}
+	}
+}
+
+// enter notes a call that Close waits for.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.inFlight.Add(1)
+	return nil
+}
+
+// Cursor is the block whose state the store holds.
+func (e *Engine) Cursor() state.Cursor {
+	c, _ := e.store.Cursor() // Open refuses a store without one
+	return c
+}
+
+// ChainID is the chain's id as Init was given it.
+func (e *Engine) ChainID() uint64 { return e.store.ChainID() }
+
+// Close refuses new calls, waits for those in hand until ctx ends, stops the actors in order and
+// closes the store. Every View must have been closed. Closing twice is harmless.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() { e.inFlight.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done(): // the actors are stopped all the same, and the calls end with an error
+	}
+	var err error
+	if e.tree != nil {
+		err = e.tree.Stop(ctx)
+	}
+	return errors.Join(err, e.store.Close())
+}

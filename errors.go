@@ -1,0 +1,34 @@
+package balsa
+
+import (
+	"errors"
+
+	"github.com/balsa-sync/balsa/balactor"
+)
+
+// Errors of the engine. Those of blocks are wrapped with the block's number and hash; see also the
+// rules of package bal and the store's errors in package state.
+var (
+	ErrBadOptions = errors.New("bad options")
+	ErrClosed     = errors.New("the engine is closed")
+	ErrReadOnly   = errors.New("the engine was opened read-only")
+	// ErrInitialised: Init found the state that it was to build, or one that grew out of it.
+	ErrInitialised = errors.New("the store holds this state, or a later one, already")
+	// ErrOtherState: Init found a state of another chain or block.
+	ErrOtherState = errors.New("the store holds another state: choose another directory")
+
+	ErrBadHeader     = balactor.ErrBadHeader
+	ErrPreAmsterdam  = balactor.ErrPreAmsterdam
+	ErrNoBAL         = balactor.ErrNoBAL
+	ErrBALHash       = balactor.ErrBALHash
+	ErrUnknownParent = balactor.ErrUnknownParent
+	ErrWrongRoot     = balactor.ErrWrongRoot
+	ErrNotAncestor   = balactor.ErrNotAncestor
+	ErrNoHistory     = balactor.ErrNoHistory
+	ErrBusy          = balactor.ErrBusy
+	ErrWorkerFailed  = balactor.ErrWorkerFailed
+	ErrNoState       = balactor.ErrNoState
+)
+
+// WrongRootError is ErrWrongRoot with both roots and the accounts in question.
+type WrongRootError = balactor.WrongRootError

@@ -1,0 +1,90 @@
+package messages
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/holiman/uint256"
+
+	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/trie"
+)
+
+// SlotTarget is what one slot shall become.
+type SlotTarget struct {
+	Hash  common.Hash // of the slot's key
+	Value []byte      // RLP of the trimmed value; nil deletes
+}
+
+// AccountTarget is what one account shall become. Either the fields that are set replace those of
+// the account as it stands (a block access list applied), or, where Exact is set, the account
+// becomes Slim as it is (a reverse diff applied).
+type AccountTarget struct {
+	Hash    common.Hash
+	Address common.Address // for errors; zero in a reverse diff, which holds hashes only
+
+	Nonce   *uint64
+	Balance *uint256.Int
+	Code    []byte
+	CodeSet bool // with empty Code: the account has no code afterwards
+
+	Exact bool
+	Slim  []byte // slim account RLP; nil: absent
+
+	Slots []SlotTarget // ascending by hash
+}
+
+// Job names one piece of a block's work. Attempt tells answers to a job that was handed out again
+// from answers to the lost one.
+type Job struct {
+	Block   uint64 // number that the BalApplyActor gave the block in hand
+	Index   int
+	Attempt int
+}
+
+// UpdateStorage asks an AccountBatch to read a run of accounts and slots as they stand, to update
+// their storage tries, and to work out the accounts' new state.
+type UpdateStorage struct {
+	Job      Job
+	Snapshot *state.Snapshot // the parent's state
+	Targets  []AccountTarget // ascending by hash
+	ReplyTo  *actor.PID
+}
+
+// StorageUpdated is what became of an UpdateStorage. All lists are ascending.
+type StorageUpdated struct {
+	Job      Job
+	Accounts []state.AccountWrite // changed accounts only
+	Changes  []trie.Change        // the same accounts, as leaves of the account trie
+	Slots    []state.SlotWrite    // changed slots only
+	Branches []state.BranchWrite  // storage tries' rows
+	Codes    []state.CodeWrite    // codes that the store does not hold yet; may repeat across jobs
+	Storage  []common.Hash        // accounts whose storage root changed
+	Warmup   time.Duration
+	Roots    time.Duration
+}
+
+// UpdateAccounts asks an AccountBatch to update the parts of the account trie below some nibbles
+// of its root branch.
+type UpdateAccounts struct {
+	Job      Job
+	Snapshot *state.Snapshot
+	Root     trie.Branch     // the account trie's root branch (path of length 0)
+	Runs     [][]trie.Change // changes below one nibble each, ascending
+	ReplyTo  *actor.PID
+}
+
+// AccountsUpdated holds the parts that an UpdateAccounts asked for, and the rows below them.
+type AccountsUpdated struct {
+	Job      Job
+	Parts    []trie.Part
+	Branches []state.BranchWrite
+}
+
+// JobFailed says that a job cannot be done: reading failed, or the store contradicts itself. A job
+// lost to a panic gives no answer; the supervision strategy tells the parent about that.
+type JobFailed struct {
+	Job Job
+	Err error
+}

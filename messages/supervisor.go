@@ -1,0 +1,11 @@
+package messages
+
+import "github.com/asynkron/protoactor-go/actor"
+
+// FindActors asks the supervisor where its children are.
+type FindActors struct{ ReplyTo *actor.PID }
+
+// ActorsFound names the supervisor's children as they run now. A restarted child keeps its PID.
+type ActorsFound struct {
+	BalApply *actor.PID
+}

@@ -1,0 +1,63 @@
+package balsa
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/balsa-sync/balsa/balactor"
+	"github.com/balsa-sync/balsa/state"
+)
+
+// Options say where the state is and how the engine works. Only Dir has no default.
+type Options struct {
+	// Dir is the store's directory, on FS.
+	Dir string
+	// FS is the file system. Default: the disk.
+	FS state.FS
+	// ReadOnly opens the store for View and Verify alone. Default: false.
+	ReadOnly bool
+	// Workers is how many AccountBatch actors share a block's work. Default: GOMAXPROCS.
+	Workers int
+	// NoSync acknowledges a block before it is on the disk: after a crash of the machine, not of the
+	// process, the last blocks may be missing; the store is whole all the same. Default: false.
+	NoSync bool
+	// CacheBytes is the size of the store's block cache. Default: the store's.
+	CacheBytes int64
+	// ApplyTimeout bounds one Apply, and each step of a Rewind's request. Default: 10 minutes.
+	ApplyTimeout time.Duration
+	// Logger takes the engine's log. Default: none.
+	Logger *slog.Logger
+	// TracerProvider makes the spans' tracer. Default: none are made.
+	TracerProvider trace.TracerProvider
+	// OnFatal is called at most once, when the store or an actor cannot go on. The embedder closes
+	// the engine, but not from within the call, and exits. Default: nothing; Apply fails from then on.
+	OnFatal func(error)
+}
+
+// Validate fills in the defaults and refuses what cannot work.
+func (o *Options) Validate() error {
+	if o.Dir == "" {
+		return fmt.Errorf("%w: Dir is not set", ErrBadOptions)
+	}
+	if o.Workers < 0 || o.Workers > balactor.MaxWorkers {
+		return fmt.Errorf("%w: Workers: %d is not between 0 (automatic) and %d",
+			ErrBadOptions, o.Workers, balactor.MaxWorkers)
+	}
+	if o.CacheBytes < 0 || o.ApplyTimeout < 0 {
+		return fmt.Errorf("%w: CacheBytes and ApplyTimeout must not be negative", ErrBadOptions)
+	}
+	if o.ApplyTimeout == 0 {
+		o.ApplyTimeout = 10 * time.Minute
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = noop.NewTracerProvider()
+	}
+	return nil
+}

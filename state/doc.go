@@ -1,0 +1,52 @@
+// Package state is the store: the flat state of a chain at one block, the branch rows of its tries,
+// and what it takes to go a block forward or back. It is the only package that knows Pebble.
+//
+// # Rows
+//
+// One Pebble database holds every key space. Numbers are big endian, so that keys sort by them; a
+// nibble path has one byte a nibble and stands last, without a terminator, so that the order of
+// keys is the depth-first order of the trie.
+//
+//	a accountHash             slim account RLP: nonce, balance, storage root, code hash
+//	s accountHash slotHash    RLP of the value, leading zeros trimmed; never zero
+//	A path                    branch record of the account trie
+//	S accountHash path        branch record of a storage trie
+//	c codeHash                code
+//	h number hash             header RLP
+//	n hash                    number
+//	b hash                    raw block access list
+//	r number hash             reverse diff
+//	m name                    schema version, chain id, cursor, phase
+//
+// Flat state is the truth. Leaves and extensions have no rows: they follow from the flat rows and
+// from the paths of the branch rows.
+//
+// # A block
+//
+// Commit has three steps, as separate functions: the log (header, number, raw access list), the
+// overlay (the rows become the newest in memory) and the checkpoint (flat rows, branch rows, code,
+// reverse diff and cursor). There is a checkpoint at every block, so log and checkpoint travel in
+// one atomic, synced batch: after a crash the store is exactly at the last block it holds, and
+// every acknowledged block is in it (invariant I1). Commit compares the cursor that the caller
+// expects with the one that stands, and writes nothing where they differ.
+//
+// # Reads
+//
+// A Snapshot is one consistent state, however many blocks follow. It does not slow writers down,
+// but holds on to memory and to files: close it. A Reader is a Snapshot's fast side, for one
+// goroutine: it keeps iterators that like to move forward.
+//
+// Rows written lately are kept in memory, in generations, until the files that Pebble has written
+// hold them too. A Reader looks there first, by the whole key, and reads the rest from files alone:
+// seeks in Pebble's memtables would double the cost of a read. A search for the first row below a
+// path may fall between the two; it then goes through an iterator that sees everything.
+//
+// # Failure
+//
+// When Pebble can no longer write its log or its manifest it calls Logger.Fatalf or panics, and
+// gives up its locks or keeps them, as it happens. Here no such error reaches Pebble: the file
+// system handed to it parks the goroutine that met the error, for good, and the store counts as
+// failed. Options.OnFatal is called once; every later write returns ErrStoreFailed; what was
+// acknowledged stays readable. The way on is to end the process and open the store again. Until
+// then the directory stays locked.
+package state

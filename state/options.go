@@ -1,0 +1,130 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	defaultCacheBytes    = 256 << 20
+	defaultMemTableBytes = 64 << 20
+	minCacheBytes        = 1 << 20
+	minMemTableBytes     = 64 << 10
+	maxMemTableBytes     = 1 << 30
+)
+
+// Options says where a store lives and how it is opened.
+type Options struct {
+	// Dir is the store's directory. Required. It is made where it does not exist.
+	Dir string
+	// FS is the file system; nil is the disk.
+	FS FS
+	// ReadOnly opens without writing a row. It implies MustExist. The directory is locked against
+	// others all the same, because a writer would take away files that a reader needs.
+	ReadOnly bool
+	// MustExist refuses to create a store.
+	MustExist bool
+	// AllowUnfinished opens a store whose bulk build was cut off, for the one who builds it again.
+	AllowUnfinished bool
+	// NoSync acknowledges a block before it is durable. A crash of the machine then loses the last
+	// blocks, each as a whole; a crash of the process alone loses at most what the operating
+	// system had not been given yet.
+	NoSync bool
+	// CacheBytes is the memory for blocks of files; memtables are charged to it. Default 256 MB.
+	CacheBytes int64
+	// MemTableBytes is how much is written before it moves from memory to a file. The rows of that
+	// span stay in memory for reads, too. Default 64 MB, from 64 KB to 1 GB.
+	MemTableBytes int64
+	// Logger gets the store's and Pebble's log lines; nil discards them.
+	Logger *slog.Logger
+	// OnFatal is called once, on a goroutine of its own, when the store can no longer write; see
+	// the package comment. The process should then come to an orderly end. May be nil.
+	OnFatal func(error)
+
+	// plain reads everything through iterators that see all of Pebble, for tests to compare with.
+	plain bool
+}
+
+// Validate fills in defaults and refuses what contradicts itself.
+func (o *Options) Validate() error {
+	if o.Dir == "" {
+		return errors.New("state options: Dir is empty")
+	}
+	if o.FS == nil {
+		o.FS = vfs.Default
+		dir, err := absolute(o.Dir)
+		if err != nil {
+			return fmt.Errorf("state options: Dir: %w", err)
+		}
+		o.Dir = dir
+	}
+	if o.ReadOnly {
+		o.MustExist = true
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	if o.CacheBytes < minCacheBytes {
+		return fmt.Errorf("state options: CacheBytes %d is below %d", o.CacheBytes, minCacheBytes)
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = defaultMemTableBytes
+	}
+	if o.MemTableBytes < minMemTableBytes || o.MemTableBytes > maxMemTableBytes {
+		return fmt.Errorf("state options: MemTableBytes %d is not from %d to %d", o.MemTableBytes,
+			minMemTableBytes, maxMemTableBytes)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// absolute names the directory in one way only: Pebble's lock within a process goes by name.
+func absolute(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real, nil
+	}
+	return dir, nil
+}
+
+// pebbleOptions argues with the shape of the rows: most keys are hashes or paths of hashes, most
+// values are up to 532 bytes of hashes that do not compress, and nearly every read is of one key.
+func pebbleOptions(o *Options, fs vfs.FS, fail *failure) *pebble.Options {
+	p := &pebble.Options{
+		FS:                          fs,
+		FormatMajorVersion:          pebble.FormatNewest,
+		ReadOnly:                    o.ReadOnly,
+		MemTableSize:                uint64(o.MemTableBytes),
+		MemTableStopWritesThreshold: 4,
+		MaxOpenFiles:                1000,
+		L0CompactionThreshold:       2,
+		L0StopWritesThreshold:       64,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		WALBytesPerSync:             512 << 10,
+		Logger:                      pebbleLogger{o.Logger, fail},
+		EventListener:               listener(o.Logger, fail),
+	}
+	for i := range p.Levels {
+		// Large blocks: fewer index entries to search, and the cache holds state that is read once.
+		p.Levels[i].BlockSize = 16 << 10
+		if i < len(p.Levels)-1 {
+			// On the last level a filter would answer "perhaps" to nearly every read.
+			p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		}
+	}
+	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
+		return pebble.DBCompressionFastest
+	})
+	return p
+}

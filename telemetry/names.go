@@ -1,0 +1,24 @@
+package telemetry
+
+// TracerName is the instrumentation scope of all spans of the engine.
+const TracerName = "github.com/balsa-sync/balsa"
+
+// Names of spans.
+const (
+	SpanBlockApply   = "block.apply"
+	SpanBlockRewind  = "block.rewind"
+	SpanBALDecode    = "bal.decode"
+	SpanBALWarmup    = "bal.warmup"
+	SpanStorageRoots = "storage.roots"
+	SpanAccountRoot  = "account.root"
+	SpanStateCommit  = "state.commit"
+)
+
+// Keys of span attributes. Addresses, slots and hashes are for spans only: as attributes of a
+// metric they would make a time series each.
+const (
+	AttrBlockNumber = "balsa.block.number"
+	AttrBlockHash   = "balsa.block.hash" // hex with 0x
+	AttrAccounts    = "balsa.accounts"   // accounts that the block changes
+	AttrSlots       = "balsa.slots"      // storage slots that the block changes
+)

@@ -1,0 +1,35 @@
+// Package bench measures what a block costs, Balsa beside go-ethereum, on one machine, in one
+// process, on the same state and the same blocks.
+//
+// The state has plain accounts and contracts with storage, as many as Sizes says. A block changes
+// 1,000 balances and 10 slots in each of 200 contracts (other families: see Family). Both sides
+// get the block as the bytes of its access list and the state root to reach, check the list,
+// apply it, and keep the result on disk.
+//
+//	go test -run '^$' -bench Blocks -benchtime 1x -cpu 1 -timeout 60m -v ./test/bench
+//
+// -cpu is the number of cores both sides may use. The defaults are small, for a look; the sizes
+// that claims are about are
+//
+//	BALSA_BENCH_ACCOUNTS=1000000 BALSA_BENCH_CONTRACTS=10000 BALSA_BENCH_SLOTS=100
+//	BALSA_BENCH_BLOCKS=300
+//
+// with BALSA_BENCH_DIR on a real disk. All variables: see SizesFromEnv.
+//
+// # Peers
+//
+// go-ethereum has two ways to apply an access list without executing the block, and both are run:
+//
+//   - "statedb": core/state.StateDB.ApplyBlockAccessList and Commit over the path database, as
+//     its parallel block processing does. The last 128 blocks and a buffer stay in memory; what
+//     they will cost to write shows in the column "close" only.
+//   - "snap": flat rows and trie nodes of each block in one batch, as its snap/2 catch-up does
+//     with the tries kept up to date. That function is not exported, so the peer here is written
+//     anew over the same exported parts: package trie and core/rawdb.
+//
+// Neither waits for the disk; nor does Balsa where BALSA_BENCH_NOSYNC is set.
+//
+// The sides alternate by segments of some blocks, with a garbage collection before each, so that
+// a side pays for its own garbage. What a side does in the background beyond its segment, such as
+// compactions, falls on the other: a segment as long as the run shows how much that is.
+package bench

@@ -1,0 +1,45 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Summary describes the times of a run of blocks.
+type Summary struct{ Average, Median, P90, P99, Max time.Duration }
+
+// Summarize reduces the times, of which there must be one at least. The p-th percentile is the
+// least time that p percent of the blocks do not exceed.
+func Summarize(times []time.Duration) Summary {
+	sorted := slices.Sorted(slices.Values(times))
+	n := len(sorted)
+	percentile := func(p int) time.Duration { return sorted[(n*p+99)/100-1] }
+	var sum time.Duration
+	for _, d := range sorted {
+		sum += d
+	}
+	return Summary{Average: sum / time.Duration(n), Median: percentile(50), P90: percentile(90),
+		P99: percentile(99), Max: sorted[n-1]}
+}
+
+// Millis is a duration in milliseconds.
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Table shows the results side by side, in milliseconds a block, and how many times as long as
+// the last side each takes.
+func Table(results []Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-14s %8s %8s %8s %8s %8s %9s %14s %13s\n", "ms a block", "average",
+		"median", "p90", "p99", "max", "close, s", "ratio, average", "ratio, median")
+	last := Summarize(results[len(results)-1].Blocks)
+	for _, r := range results {
+		s := Summarize(r.Blocks)
+		fmt.Fprintf(&b, "%-14s %8.2f %8.2f %8.2f %8.2f %8.2f %9.2f %14.2f %13.2f\n", r.Name,
+			Millis(s.Average), Millis(s.Median), Millis(s.P90), Millis(s.P99), Millis(s.Max),
+			r.Close.Seconds(), float64(s.Average)/float64(last.Average),
+			float64(s.Median)/float64(last.Median))
+	}
+	return b.String()
+}
