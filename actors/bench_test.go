@@ -1,7 +1,6 @@
 package actors_test
 
 import (
-	"io"
 	"log/slog"
 	"testing"
 
@@ -30,6 +29,23 @@ func player(done chan<- struct{}) actor.ReceiveFunc {
 	}
 }
 
+// stockSystem is proto.actor as it comes, but silent.
+func stockSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.DiscardHandler)
+	}))
+}
+
+func stopStock(b *testing.B, sys *actor.ActorSystem, pids ...*actor.PID) {
+	b.Helper()
+	for _, pid := range pids {
+		if err := sys.Root.StopFuture(pid).Wait(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	sys.Shutdown()
+}
+
 func pingPong(b *testing.B, root *actor.RootContext, ping, pong *actor.PID, done <-chan struct{}) {
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -41,18 +57,11 @@ func pingPong(b *testing.B, root *actor.RootContext, ping, pong *actor.PID, done
 func BenchmarkPingPong(b *testing.B) {
 	done := make(chan struct{})
 	b.Run("stock", func(b *testing.B) {
-		sys := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(slog.NewTextHandler(io.Discard, nil))
-		}))
+		sys := stockSystem()
 		ping := sys.Root.Spawn(actor.PropsFromFunc(player(done)))
 		pong := sys.Root.Spawn(actor.PropsFromFunc(player(done)))
 		pingPong(b, sys.Root, ping, pong, done)
-		for _, pid := range []*actor.PID{ping, pong} {
-			if err := sys.Root.StopFuture(pid).Wait(); err != nil {
-				b.Fatal(err)
-			}
-		}
-		sys.Shutdown()
+		stopStock(b, sys, ping, pong)
 	})
 	b.Run("pooled", func(b *testing.B) {
 		s := newSystem(b)
@@ -63,21 +72,35 @@ func BenchmarkPingPong(b *testing.B) {
 
 // BenchmarkSend measures one-way messages from one sender.
 func BenchmarkSend(b *testing.B) {
-	s := newSystem(b)
-	done := make(chan struct{})
-	pid := spawn(b, s, "sink", func(c actor.Context) {
-		if m, ok := c.Message().(*ball); ok && m.left == 0 {
-			close(done)
+	sink := func(done chan<- struct{}) actor.ReceiveFunc {
+		return func(c actor.Context) {
+			if m, ok := c.Message().(*ball); ok && m.left == 0 {
+				done <- struct{}{}
+			}
 		}
-	})
-	b.ReportAllocs()
-	b.ResetTimer()
-	m := &ball{left: 1}
-	for range b.N {
-		s.Send(background, pid, m)
 	}
-	s.Send(background, pid, &ball{})
-	<-done
+	flood := func(b *testing.B, send func(m any), done <-chan struct{}) {
+		b.ReportAllocs()
+		b.ResetTimer()
+		m := &ball{left: 1}
+		for range b.N {
+			send(m)
+		}
+		send(&ball{})
+		<-done
+	}
+	done := make(chan struct{})
+	b.Run("stock", func(b *testing.B) {
+		sys := stockSystem()
+		pid := sys.Root.Spawn(actor.PropsFromFunc(sink(done)))
+		flood(b, func(m any) { sys.Root.Send(pid, m) }, done)
+		stopStock(b, sys, pid)
+	})
+	b.Run("pooled", func(b *testing.B) {
+		s := newSystem(b)
+		pid := spawn(b, s, "sink", sink(done))
+		flood(b, func(m any) { s.Send(background, pid, m) }, done)
+	})
 }
 
 func BenchmarkAsk(b *testing.B) {

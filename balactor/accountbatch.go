@@ -22,6 +22,9 @@ type accountBatch struct {
 
 // Receive implements actor.Actor.
 func (a *accountBatch) Receive(c actor.Context) {
+	if a.cfg.onMessage != nil {
+		a.cfg.onMessage(c.Message())
+	}
 	switch m := c.Message().(type) {
 	case *messages.UpdateStorage:
 		c.Send(m.ReplyTo, a.updateStorage(c, m))

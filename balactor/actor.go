@@ -25,6 +25,9 @@ type Config struct {
 	Tracer  trace.Tracer
 	Logger  *slog.Logger
 	Options Options
+
+	// onMessage sees each message before its actor does; for tests, which panic in it.
+	onMessage func(any)
 }
 
 // Name is the BalApplyActor's name below its supervisor.
@@ -84,6 +87,9 @@ type applyActor struct {
 
 // Receive implements actor.Actor.
 func (a *applyActor) Receive(c actor.Context) {
+	if a.cfg.onMessage != nil {
+		a.cfg.onMessage(c.Message())
+	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		a.hold.close(a.cfg.Logger)
@@ -100,12 +106,14 @@ func (a *applyActor) Receive(c actor.Context) {
 	case *messages.StorageUpdated, *messages.AccountsUpdated, *messages.JobFailed:
 		a.run(c, m)
 	case actors.ChildRestarted:
-		a.lost(c, m.Child, m.Reason)
+		if i := a.index(m.Child); i >= 0 {
+			a.run(c, workerLost{worker: i, reason: m.Reason})
+		}
 	case actors.ChildFailed:
 		if i := a.index(m.Child); i >= 0 {
 			a.spawn(c, i)
+			a.run(c, workerLost{worker: i, reason: m.Reason})
 		}
-		a.lost(c, m.Child, m.Reason)
 	}
 }
 
@@ -129,12 +137,6 @@ func (a *applyActor) index(child *actor.PID) int {
 		}
 	}
 	return -1
-}
-
-func (a *applyActor) lost(c actor.Context, child *actor.PID, reason any) {
-	if i := a.index(child); i >= 0 {
-		a.run(c, workerLost{worker: i, reason: reason})
-	}
 }
 
 // run lets the core step and does what it asks for, until nothing is left to do now.

@@ -12,6 +12,8 @@ type recent struct {
 	// marks are the cursors of the commits that the tables may hold, oldest first: the first is
 	// the newest known to be in the tables.
 	marks []mark
+	// size is the memory that the generations took after the last commit, in bytes.
+	size int
 }
 
 type mark struct {
@@ -24,6 +26,7 @@ func (r *recent) start(at maybeCursor) {
 	r.seq++
 	r.gens = []*generation{newGeneration()}
 	r.marks = append(r.marks[:0], mark{r.seq, at})
+	r.size = 0
 }
 
 // newest is the generation that rows are added to.
@@ -42,6 +45,7 @@ func (r *recent) view() []*generation {
 func (r *recent) commit(c Cursor, size int) {
 	r.seq++
 	r.marks = append(r.marks, mark{r.seq, maybeCursor{c, true}})
+	r.size = r.bytes()
 	if r.newest().bytes() >= size {
 		r.gens = append([]*generation{newGeneration()}, r.gens...)
 	}

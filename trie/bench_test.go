@@ -179,7 +179,7 @@ func BenchmarkBuild(b *testing.B) {
 		for b.Loop() {
 			buildAll(b, bd, keys)
 		}
-		perLeaf(b, len(keys))
+		b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
 	})
 	b.Run("no hashing", func(b *testing.B) {
 		bd := trie.NewBuilder(trie.Options{Sink: &discard{}, Hasher: noHasher{}})
@@ -187,7 +187,7 @@ func BenchmarkBuild(b *testing.B) {
 		for b.Loop() {
 			buildAll(b, bd, keys)
 		}
-		perLeaf(b, len(keys))
+		b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
 	})
 	b.Run("go-ethereum", func(b *testing.B) {
 		b.ReportAllocs()
@@ -203,12 +203,13 @@ func BenchmarkBuild(b *testing.B) {
 			}
 			st.Hash()
 		}
-		perLeaf(b, len(keys))
+		b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
 	})
 }
 
-func perLeaf(b *testing.B, n int) {
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/leaf")
+// nanosPer is the time of one iteration divided by n.
+func nanosPer(b *testing.B, n int) float64 {
+	return float64(b.Elapsed().Nanoseconds()) / float64(b.N) / float64(n)
 }
 
 func BenchmarkUpdate(b *testing.B) {
@@ -228,7 +229,7 @@ func BenchmarkUpdate(b *testing.B) {
 			for b.Loop() {
 				updateOnce(b, u, r, cs)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(cs)), "ns/change")
+			b.ReportMetric(nanosPer(b, len(cs)), "ns/change")
 		})
 	}
 }

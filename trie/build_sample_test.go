@@ -2,6 +2,7 @@ package trie_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -146,9 +147,9 @@ func embedded(t testing.TB, rows map[trie.Path][]byte) (leaves, branches int) {
 // testHasher hashes by keccak.Sum, as if on many lanes: it spoils the padding of each message and
 // checks what a Hasher may expect.
 type testHasher struct {
-	lanes            int
-	calls, messages  int
-	shortest, failed int // messages of the smallest call; messages against the rules
+	lanes           int
+	calls, messages int
+	failed          int // messages against the rules
 }
 
 func (h *testHasher) Lanes() int { return h.lanes }
@@ -253,6 +254,11 @@ func filled(t testing.TB, leaves map[common.Hash][]byte) (*memtrie.Trie, common.
 	checkRows(t, m.Rows(), wantRows)
 	return m, root
 }
+
+var effort = flag.Int("trie.effort", 1, "multiplies the number of random tries")
+
+// seeds is the number of seeds to try.
+func seeds(n int) uint64 { return uint64(n * *effort) }
 
 var errInjected = errors.New("injected")
 

@@ -44,7 +44,7 @@ func mustFlush(t testing.TB, b *trie.Builder) {
 
 func TestRandomTriesAreGeths(t *testing.T) {
 	leafRefs, branchRefs := 0, 0
-	for seed := range uint64(400) {
+	for seed := range seeds(150) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		leaves := randomLeaves(r, []int{0, 1, 2, 3, 5, 20, 100, 500}[r.IntN(8)])
 		m, _ := filled(t, leaves)
@@ -54,7 +54,7 @@ func TestRandomTriesAreGeths(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if leafRefs < 1000 || branchRefs < 100 {
+	if leafRefs < 500 || branchRefs < 50 {
 		t.Errorf("only %d embedded leaves and %d embedded branches tried", leafRefs, branchRefs)
 	}
 }
@@ -67,16 +67,18 @@ func keyOf(front, back string) common.Hash {
 func TestSmallTriesAreGeths(t *testing.T) {
 	one, long := []byte{1}, slices.Repeat([]byte{7}, 40)
 	cases := map[string]map[common.Hash][]byte{
-		"no leaf":                        {},
-		"one leaf":                       {keyOf("a1", ""): one},
-		"one leaf at 00..00":             {{}: one},
-		"one leaf at ff..ff":             {common.MaxHash: one},
-		"00..00 and ff..ff":              {{}: one, common.MaxHash: long},
-		"two differ in the last nibble":  {keyOf("a1", "0"): one, keyOf("a1", "1"): one},
-		"... with long values":           {keyOf("a1", "0"): long, keyOf("a1", "1"): long},
-		"... and a third one beside":     {keyOf("a1", "0"): one, keyOf("a1", "1"): one, keyOf("b", ""): one},
+		"no leaf":                       {},
+		"one leaf":                      {keyOf("a1", ""): one},
+		"one leaf at 00..00":            {{}: one},
+		"one leaf at ff..ff":            {common.MaxHash: one},
+		"00..00 and ff..ff":             {{}: one, common.MaxHash: long},
+		"two differ in the last nibble": {keyOf("a1", "0"): one, keyOf("a1", "1"): one},
+		"... with long values":          {keyOf("a1", "0"): long, keyOf("a1", "1"): long},
+		"... and a third one beside": {keyOf("a1", "0"): one, keyOf("a1", "1"): one,
+			keyOf("b", ""): one},
 		"two differ in the first nibble": {keyOf("0", ""): one, keyOf("f", ""): one},
-		"one first nibble":               {keyOf("7", "1"): one, keyOf("71", "2"): long, keyOf("7f", ""): one},
+		"one first nibble": {keyOf("7", "1"): one, keyOf("71", "2"): long,
+			keyOf("7f", ""): one},
 		"two first nibbles": {keyOf("7", "1"): one, keyOf("71", "2"): long, keyOf("8", ""): one,
 			keyOf("8", "f"): one},
 		"a branch embedded in a branch": {keyOf("1", "00"): one, keyOf("1", "01"): one,
@@ -112,8 +114,8 @@ func TestSmallTriesAreGeths(t *testing.T) {
 }
 
 func TestValuesOfEverySizeAreGeths(t *testing.T) {
-	for _, n := range []int{1, 2, 30, 31, 32, 33, 54, 55, 56, 57, 100, 101, 255, 256, 257, 495, 503, 504, 505,
-		543, 544, 545, 1000, 65535, 65536, 200_000, trie.MaxValueLen} {
+	for _, n := range []int{1, 2, 30, 31, 32, 33, 54, 55, 56, 57, 100, 101, 255, 256, 257, 495, 503,
+		504, 505, 543, 544, 545, 1000, 65535, 65536, 200_000, trie.MaxValueLen} {
 		v := slices.Repeat([]byte{0x91}, n)
 		filled(t, map[common.Hash][]byte{keyOf("1", ""): v})
 		filled(t, map[common.Hash][]byte{
@@ -220,7 +222,7 @@ func streamRow(b *trie.Builder, m *memtrie.Trie, r *rand.Rand, p trie.Path, br t
 }
 
 func TestAnyMixOfLeavesReferencesAndBranchesIsTheSameTrie(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range seeds(150) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		m, root := filled(t, randomLeaves(r, 2+r.IntN(100)))
 		got := memtrie.New()
@@ -268,117 +270,127 @@ func TestSubtreeAloneMakesTheRoot(t *testing.T) {
 	}
 }
 
-func TestBadItemsFailTheirTrieAlone(t *testing.T) {
-	hash := append([]byte{0xa0}, make([]byte, 32)...)
-	leaf := func(b *trie.Builder, k common.Hash, v ...byte) error { return b.Leaf(&k, v) }
-	ref := func(b *trie.Builder, nibbles ...byte) error { return b.Ref(nibblePath(nibbles), hash, false) }
-	row := trie.Branch{Mask: 3, Refs: append(slices.Clone(hash), hash...)}
-	long := nibblePath(make([]byte, 64))
-	cases := []struct {
-		name string
-		want error
-		do   func(b *trie.Builder)
-	}{
+// badItem is a stream of items that is an error.
+type badItem struct {
+	name string
+	want error
+	do   func(b *trie.Builder)
+}
+
+func addLeaf(b *trie.Builder, k common.Hash, v ...byte) error { return b.Leaf(&k, v) }
+
+func addHash(b *trie.Builder, nibbles ...byte) error {
+	return b.Ref(nibblePath(nibbles), hashRef, false)
+}
+
+func badLeaves() []badItem {
+	return []badItem{
 		{"duplicate leaf", trie.ErrDuplicateKey, func(b *trie.Builder) {
-			leaf(b, keyOf("5", ""), 1)
-			leaf(b, keyOf("5", ""), 1)
+			addLeaf(b, keyOf("5", ""), 1)
+			addLeaf(b, keyOf("5", ""), 1)
 		}},
 		{"leaf before the last", trie.ErrKeyOrder, func(b *trie.Builder) {
-			leaf(b, keyOf("5", "1"), 1)
-			leaf(b, keyOf("5", ""), 1)
+			addLeaf(b, keyOf("5", "1"), 1)
+			addLeaf(b, keyOf("5", ""), 1)
 		}},
 		{"leaf far before the last", trie.ErrKeyOrder, func(b *trie.Builder) {
-			leaf(b, keyOf("51", ""), 1)
-			leaf(b, keyOf("52", ""), 1)
-			leaf(b, keyOf("52", "7"), 1)
-			leaf(b, keyOf("4", ""), 1)
+			addLeaf(b, keyOf("51", ""), 1)
+			addLeaf(b, keyOf("52", ""), 1)
+			addLeaf(b, keyOf("52", "7"), 1)
+			addLeaf(b, keyOf("4", ""), 1)
 		}},
-		{"no value", trie.ErrEmptyValue, func(b *trie.Builder) { leaf(b, keyOf("5", "")) }},
+		{"no value", trie.ErrEmptyValue, func(b *trie.Builder) { addLeaf(b, keyOf("5", "")) }},
 		{"the RLP of nothing", trie.ErrEmptyValue, func(b *trie.Builder) {
-			leaf(b, keyOf("4", ""), 1)
-			leaf(b, keyOf("5", ""), 0x80)
+			addLeaf(b, keyOf("4", ""), 1)
+			addLeaf(b, keyOf("5", ""), 0x80)
 		}},
 		{"huge value", trie.ErrValueTooLarge, func(b *trie.Builder) {
-			leaf(b, keyOf("4", ""), make([]byte, trie.MaxValueLen+1)...)
+			addLeaf(b, keyOf("4", ""), make([]byte, trie.MaxValueLen+1)...)
 		}},
 		{"leaf inside a reference", trie.ErrKeyOrder, func(b *trie.Builder) {
-			ref(b, 1, 2)
-			leaf(b, keyOf("121", ""), 1)
-		}},
-		{"reference of the same child", trie.ErrKeyOrder, func(b *trie.Builder) {
-			ref(b, 1, 2)
-			ref(b, 1, 2)
-		}},
-		{"reference around a leaf", trie.ErrKeyOrder, func(b *trie.Builder) {
-			leaf(b, keyOf("121", ""), 1)
-			ref(b, 1, 2)
-		}},
-		{"reference before the last", trie.ErrKeyOrder, func(b *trie.Builder) {
-			ref(b, 1, 2)
-			ref(b, 1, 3)
-			ref(b, 1, 1)
-		}},
-		{"branch around a leaf", trie.ErrKeyOrder, func(b *trie.Builder) {
-			leaf(b, keyOf("121", ""), 1)
-			b.Subtree(nibblePath([]byte{1}), row)
-		}},
-		{"reference without siblings", trie.ErrLoneRef, func(b *trie.Builder) { ref(b, 1, 1) }},
-		{"reference without siblings below", trie.ErrLoneRef, func(b *trie.Builder) {
-			leaf(b, keyOf("1", ""), 1)
-			ref(b, 2, 2)
-			leaf(b, keyOf("3", ""), 1)
-		}},
-		{"reference without siblings at the end", trie.ErrLoneRef, func(b *trie.Builder) {
-			leaf(b, keyOf("1", ""), 1)
-			ref(b, 2, 2)
-		}},
-		{"reference of the root", trie.ErrBadPath, func(b *trie.Builder) { ref(b) }},
-		{"reference beyond keys", trie.ErrBadPath, func(b *trie.Builder) {
-			b.Ref(trie.Path{Len: 65}, hash, false)
-		}},
-		{"short reference", trie.ErrBadBranch, func(b *trie.Builder) {
-			b.Ref(nibblePath([]byte{1}), hash[:32], false)
-		}},
-		{"no reference", trie.ErrBadBranch, func(b *trie.Builder) {
-			b.Ref(nibblePath([]byte{1}), nil, false)
-		}},
-		{"branch below all keys", trie.ErrBadPath, func(b *trie.Builder) { b.Subtree(long, row) }},
-		{"branch above the root", trie.ErrBadPath, func(b *trie.Builder) {
-			b.Subtree(trie.Path{Len: -1}, row)
-		}},
-		{"branch of one child", trie.ErrBadBranch, func(b *trie.Builder) {
-			b.Subtree(trie.Path{}, trie.Branch{Mask: 1, Refs: hash})
-		}},
-		{"branch with short references", trie.ErrBadBranch, func(b *trie.Builder) {
-			b.Subtree(trie.Path{}, trie.Branch{Mask: 3, Refs: row.Refs[:65]})
+			addHash(b, 1, 2)
+			addLeaf(b, keyOf("121", ""), 1)
 		}},
 		{"given up", errInjected, func(b *trie.Builder) {
-			leaf(b, keyOf("1", ""), 1)
+			addLeaf(b, keyOf("1", ""), 1)
 			b.Abort(errInjected)
 			b.Abort(trie.ErrKeyOrder)
 		}},
 	}
+}
+
+func badReferences() []badItem {
+	row := trie.Branch{Mask: 3, Refs: slices.Concat(hashRef, hashRef)}
+	one := nibblePath([]byte{1})
+	return []badItem{
+		{"reference of the same child", trie.ErrKeyOrder, func(b *trie.Builder) {
+			addHash(b, 1, 2)
+			addHash(b, 1, 2)
+		}},
+		{"reference around a leaf", trie.ErrKeyOrder, func(b *trie.Builder) {
+			addLeaf(b, keyOf("121", ""), 1)
+			addHash(b, 1, 2)
+		}},
+		{"reference before the last", trie.ErrKeyOrder, func(b *trie.Builder) {
+			addHash(b, 1, 2)
+			addHash(b, 1, 3)
+			addHash(b, 1, 1)
+		}},
+		{"branch around a leaf", trie.ErrKeyOrder, func(b *trie.Builder) {
+			addLeaf(b, keyOf("121", ""), 1)
+			b.Subtree(one, row)
+		}},
+		{"lone reference", trie.ErrLoneRef, func(b *trie.Builder) { addHash(b, 1, 1) }},
+		{"lone reference between leaves", trie.ErrLoneRef, func(b *trie.Builder) {
+			addLeaf(b, keyOf("1", ""), 1)
+			addHash(b, 2, 2)
+			addLeaf(b, keyOf("3", ""), 1)
+		}},
+		{"reference of the root", trie.ErrBadPath, func(b *trie.Builder) { addHash(b) }},
+		{"reference beyond keys", trie.ErrBadPath, func(b *trie.Builder) {
+			b.Ref(trie.Path{Len: 65}, hashRef, false)
+		}},
+		{"short reference", trie.ErrBadBranch, func(b *trie.Builder) {
+			b.Ref(one, hashRef[:32], false)
+		}},
+		{"no reference", trie.ErrBadBranch, func(b *trie.Builder) { b.Ref(one, nil, false) }},
+		{"branch below all keys", trie.ErrBadPath, func(b *trie.Builder) {
+			b.Subtree(nibblePath(make([]byte, 64)), row)
+		}},
+		{"branch above the root", trie.ErrBadPath, func(b *trie.Builder) {
+			b.Subtree(trie.Path{Len: -1}, row)
+		}},
+		{"branch of one child", trie.ErrBadBranch, func(b *trie.Builder) {
+			b.Subtree(trie.Path{}, trie.Branch{Mask: 1, Refs: hashRef})
+		}},
+		{"branch with short references", trie.ErrBadBranch, func(b *trie.Builder) {
+			b.Subtree(trie.Path{}, trie.Branch{Mask: 3, Refs: row.Refs[:65]})
+		}},
+	}
+}
+
+func TestBadItemsFailTheirTrieAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	good := randomLeaves(r, 80)
 	root, rows := gethBuild(t, good)
-	for _, c := range cases {
+	for _, c := range append(badLeaves(), badReferences()...) {
 		t.Run(c.name, func(t *testing.T) {
 			forest := memtrie.Forest{1: memtrie.New(), 2: memtrie.New(), 3: memtrie.New()}
 			b := trie.NewBuilder(trie.Options{Sink: forest, Hasher: &testHasher{lanes: 8}})
 			addLeaves(t, b, 1, good)
 			mustEnd(t, b)
-			b.Begin(2)
-			for range 3 { // leave much behind, open and waiting
-				for _, k := range keyPool(r, 30) {
-					k[0] = 0
-					leaf(b, k, 1)
-				}
+			b.Begin(2) // leaves nodes behind, open and waiting
+			for _, k := range keyPool(r, 90) {
+				k[0] = 0
+				addLeaf(b, k, 1)
 			}
 			b.Abort(nil)
-			b.End()
+			if _, err := b.End(); err == nil {
+				t.Error("an aborted trie ends without error")
+			}
 			b.Begin(2)
 			c.do(b)
-			if k := common.MaxHash; leaf(b, k, 1) == nil && !errors.Is(c.want, trie.ErrLoneRef) {
+			if addLeaf(b, common.MaxHash, 1) == nil && c.want != trie.ErrLoneRef {
 				t.Error("a failed trie takes another leaf")
 			}
 			failed, err := b.End()
@@ -393,12 +405,24 @@ func TestBadItemsFailTheirTrieAlone(t *testing.T) {
 			}
 			for tag, id := range map[uint32]int{1: 0, 3: last} {
 				if b.Root(id) != root || b.Err(id) != nil {
-					t.Errorf("trie %d beside it: root %x, want %x; %v", id, b.Root(id), root, b.Err(id))
+					t.Errorf("trie %d: root %x, want %x; %v", id, b.Root(id), root, b.Err(id))
 				}
 				forest[tag].Commit()
 				checkRows(t, forest[tag].Rows(), rows)
 			}
 		})
+	}
+}
+
+func TestLoneReferenceIsAnErrorAtTheEndToo(t *testing.T) {
+	b := trie.NewBuilder(trie.Options{})
+	for range 2 {
+		b.Begin(0)
+		addLeaf(b, keyOf("1", ""), 1)
+		addHash(b, 2, 2)
+		if _, err := b.End(); !errors.Is(err, trie.ErrLoneRef) {
+			t.Errorf("error %v, want %v", err, trie.ErrLoneRef)
+		}
 	}
 }
 

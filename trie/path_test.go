@@ -47,7 +47,8 @@ func TestPathsSortDepthFirst(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 30))
 	var paths []trie.Path
 	for range 300 {
-		paths = append(paths, trie.PathOf(common.Hash{byte(r.IntN(3)), byte(r.IntN(3)) << 4}, r.IntN(5)))
+		key := common.Hash{byte(r.IntN(3)), byte(r.IntN(3)) << 4}
+		paths = append(paths, trie.PathOf(key, r.IntN(5)))
 	}
 	slices.SortFunc(paths, trie.Path.Compare)
 	nibbles := func(p trie.Path) []byte {
@@ -57,7 +58,8 @@ func TestPathsSortDepthFirst(t *testing.T) {
 		}
 		return n
 	}
-	if !slices.IsSortedFunc(paths, func(a, b trie.Path) int { return slices.Compare(nibbles(a), nibbles(b)) }) {
+	byNibbles := func(a, b trie.Path) int { return slices.Compare(nibbles(a), nibbles(b)) }
+	if !slices.IsSortedFunc(paths, byNibbles) {
 		t.Error("the order is not that of the nibbles")
 	}
 }

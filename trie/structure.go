@@ -181,8 +181,8 @@ func (b *Builder) resolve() error {
 		if err != nil {
 			return err
 		}
-		if isEmptyValue(value) || len(value) > MaxValueLen {
-			return fmt.Errorf("%w: leaf %v has a value of %d bytes", ErrMissingNode, key, len(value))
+		if n := len(value); isEmptyValue(value) || n > MaxValueLen {
+			return fmt.Errorf("%w: leaf %v has a value of %d bytes", ErrMissingNode, key, n)
 		}
 		b.key = key
 		b.holdLeaf(value)
@@ -239,7 +239,8 @@ func (b *Builder) hang(n, par *node) {
 	par.pending++
 }
 
-// close ends branch c and attaches it below par, with an extension between where par lies further up.
+// close ends branch c and attaches it below par, with an extension between them where par lies
+// further up.
 func (b *Builder) close(c, par *node) {
 	c.seal()
 	c.trie = b.cur

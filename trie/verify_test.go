@@ -3,6 +3,7 @@ package trie_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/balsa-sync/balsa/trie"
@@ -83,80 +84,92 @@ func list(items ...[]byte) []byte {
 	return append(head, raw...)
 }
 
-func TestVerifyProofDecodesNodesStrictly(t *testing.T) {
-	var (
-		str = func(b ...byte) []byte {
-			raw, _ := rlp.EncodeToBytes(b)
-			return raw
-		}
-		hash    = str(bytes.Repeat([]byte{7}, 32)...)
-		nothing = []byte{0x80}
-		full    = func(children map[int][]byte, value []byte) []byte {
-			items := make([][]byte, 17)
-			for i := range items {
-				items[i] = nothing
-			}
-			for x, c := range children {
-				items[x] = c
-			}
-			items[16] = value
-			return list(items...)
-		}
-		evenLeaf = append([]byte{0x20}, make([]byte, 32)...)
-		two      = map[int][]byte{1: hash, 2: hash}
-	)
-	key := common.Hash{} // its nibbles are all zero
-	good := map[string][]byte{
-		"a leaf":               list(str(evenLeaf...), str(1)),
-		"a leaf of 60 bytes":   list(str(evenLeaf...), str(bytes.Repeat([]byte{9}, 60)...)),
-		"a branch":             full(two, nothing),
-		"an extension past us": list(str(0x11), hash),
+// str is the RLP of a byte string.
+func str(b ...byte) []byte {
+	raw, err := rlp.EncodeToBytes(b)
+	if err != nil {
+		panic(err)
 	}
-	for what, raw := range good {
-		if _, err := trie.VerifyProof(crypto.Keccak256Hash(raw), key, [][]byte{raw}); err != nil {
+	return raw
+}
+
+var (
+	aHash   = str(bytes.Repeat([]byte{7}, 32)...)
+	nothing = str()
+	// keyZero is the hex-prefix path of the key 00..00 from the root, as a leaf has it.
+	keyZero = append([]byte{0x20}, make([]byte, 32)...)
+)
+
+// keyed is a leaf or an extension whose path has another first byte than keyZero, and ends so many
+// bytes earlier.
+func keyed(flags byte, fewer int, item []byte) []byte {
+	return list(str(append([]byte{flags}, keyZero[1+fewer:]...)...), item)
+}
+
+// full is a branch with two children, hashes where none are given.
+func full(child, value []byte) []byte {
+	items := bytes.Repeat(nothing, 16)
+	if child == nil {
+		child = aHash
+	}
+	return list(items[:1], child, aHash, items[3:], value)
+}
+
+func TestVerifyProofDecodesNodesStrictly(t *testing.T) {
+	leaf := keyed(0x20, 0, str(1))
+	for what, raw := range map[string][]byte{
+		"a leaf":               leaf,
+		"a leaf of 60 bytes":   keyed(0x20, 0, str(bytes.Repeat([]byte{9}, 60)...)),
+		"a branch":             full(nil, nothing),
+		"an extension past us": list(str(0x11), aHash),
+	} {
+		proof := [][]byte{raw}
+		if _, err := trie.VerifyProof(crypto.Keccak256Hash(raw), common.Hash{}, proof); err != nil {
 			t.Errorf("%s is refused: %v", what, err)
 		}
 	}
-	longForm := append([]byte{0xf8, 0x23}, good["a leaf"][1:]...) // 35 bytes fit the short form
-	bad := map[string][]byte{
-		"no bytes":                        {},
-		"a string":                        str(1, 2, 3),
-		"an empty list":                   {0xc0},
-		"a list of one":                   list(hash),
-		"a list of three":                 list(str(evenLeaf...), str(1), str(1)),
-		"a list of sixteen":               list(bytes.Repeat(nothing, 16)),
-		"trailing bytes":                  append(bytes.Clone(good["a leaf"]), 0x80),
-		"a truncated list":                good["a leaf"][:20],
-		"the long form for a short list":  longForm,
-		"a byte below 0x80 with a header": list(str(evenLeaf...), []byte{0x81, 0x05}),
-		"a leaf without a value":          list(str(evenLeaf...), nothing),
-		"a leaf whose value is a list":    list(str(evenLeaf...), []byte{0xc1, 0x01}),
-		"a leaf a nibble short":           list(str(append([]byte{0x30}, evenLeaf[2:]...)...), str(1)),
-		"a leaf a nibble long":            list(str(append([]byte{0x30}, evenLeaf[1:]...)...), str(1)),
-		"an empty path":                   list(nothing, str(1)),
-		"a path that is a list":           list([]byte{0xc0}, str(1)),
-		"unknown flags":                   list(str(append([]byte{0x40}, evenLeaf[1:]...)...), str(1)),
-		"padding in an even path":         list(str(append([]byte{0x21}, evenLeaf[1:]...)...), str(1)),
-		"an extension of no nibbles":      list(str(0x00), hash),
-		"an extension of 64 nibbles":      list(str(make([]byte, 33)...), hash),
-		"an extension above nothing":      list(str(0x11), nothing),
-		"an extension above 31 bytes":     list(str(0x11), str(make([]byte, 31)...)),
-		"an extension above a leaf": list(str(0x11),
-			list(str(append([]byte{0x30}, evenLeaf[2:]...)[:10]...), str(1))),
-		"a branch of one child":        full(map[int][]byte{1: hash}, nothing),
-		"a branch of none":             full(nil, nothing),
-		"a branch with a value":        full(two, str(1)),
-		"a branch with a short hash":   full(map[int][]byte{1: str(make([]byte, 31)...), 2: hash}, nothing),
-		"a branch with a long hash":    full(map[int][]byte{1: str(make([]byte, 33)...), 2: hash}, nothing),
-		"a branch with a byte":         full(map[int][]byte{1: {5}, 2: hash}, nothing),
-		"an embedded node of 32 bytes": full(map[int][]byte{1: list(make([]byte, 31)), 2: hash}, nothing),
-		"an embedded node of nothing":  full(map[int][]byte{1: {0xc0}, 2: hash}, nothing),
-		"an embedded leaf too high":    full(map[int][]byte{1: list(str(0x35), str(1)), 2: hash}, nothing),
-	}
-	for what, raw := range bad {
-		v, err := trie.VerifyProof(crypto.Keccak256Hash(raw), key, [][]byte{raw})
-		if !isBadProof(err) || v != nil {
-			t.Errorf("%s (%x): got %x, %v", what, raw, v, err)
+	longForm := append([]byte{0xf8}, leaf...) // the length fits into the first byte
+	longForm[1] = byte(len(leaf) - 1)
+	for _, c := range []struct {
+		what string
+		raw  []byte
+		want string // in the error
+	}{
+		{"no bytes", nil, "unexpected EOF"},
+		{"a string", str(1, 2, 3), "expected List"},
+		{"an empty list", list(), "neither 2 nor 17"},
+		{"a list of one", list(aHash), "neither 2 nor 17"},
+		{"a list of three", list(aHash, aHash, aHash), "neither 2 nor 17"},
+		{"a list of sixteen", list(bytes.Repeat(nothing, 16)), "neither 2 nor 17"},
+		{"trailing bytes", append(bytes.Clone(leaf), 0x80), "trailing bytes"},
+		{"a truncated list", leaf[:20], "exceeds"},
+		{"the long form for a short list", longForm, "non-canonical"},
+		{"a byte with a header", keyed(0x20, 0, []byte{0x81, 5}), "non-canonical"},
+		{"a leaf without a value", keyed(0x20, 0, nothing), "without a value"},
+		{"a leaf whose value is a list", keyed(0x20, 0, list(str(1))), "without a value"},
+		{"a leaf a nibble short", keyed(0x30, 1, str(1)), "not 32 bytes"},
+		{"a leaf a nibble long", keyed(0x30, 0, str(1)), "not 32 bytes"},
+		{"an empty path", list(nothing, str(1)), "flags"},
+		{"a path that is a list", list(list(), str(1)), "expected String"},
+		{"unknown flags", keyed(0x40, 0, str(1)), "flags"},
+		{"padding in an even path", keyed(0x21, 0, str(1)), "padding"},
+		{"an extension of no nibbles", list(str(0), aHash), "no nibbles"},
+		{"an extension of 64 nibbles", keyed(0x00, 0, aHash), "past the key's end"},
+		{"an extension above nothing", list(str(0x11), nothing), "above nothing"},
+		{"an extension above 31 bytes", list(str(0x11), str(make([]byte, 31)...)), "neither a hash"},
+		{"an extension above a leaf", keyed(0x00, 2, list(str(0x20, 0, 0), str(1))), "no branch"},
+		{"a branch of one child", full(nothing, nothing), "fewer than two"},
+		{"a branch with a value", full(nil, str(1)), "with a value"},
+		{"a branch with a short hash", full(str(make([]byte, 31)...), nothing), "neither a hash"},
+		{"a branch with a long hash", full(str(make([]byte, 33)...), nothing), "neither a hash"},
+		{"a branch with a byte", full([]byte{5}, nothing), "neither a hash"},
+		{"an embedded node of 32 bytes", full(list(make([]byte, 31)), nothing), "neither a hash"},
+		{"an embedded node of nothing", full(list(), nothing), "neither 2 nor 17"},
+		{"an embedded leaf too high", full(list(str(0x35), str(1)), nothing), "not 32 bytes"},
+	} {
+		v, err := trie.VerifyProof(crypto.Keccak256Hash(c.raw), common.Hash{}, [][]byte{c.raw})
+		if !isBadProof(err) || v != nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s (%x): got %x, %v", c.what, c.raw, v, err)
 		}
 	}
 }

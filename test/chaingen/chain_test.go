@@ -119,14 +119,14 @@ func TestForkSharesTheBlocksUpToTheAncestor(t *testing.T) {
 func TestBranchesCreateSomeAccountsAlikeAndOthersNot(t *testing.T) {
 	base := chainOf(t, "creations")
 	config := base.Config
-	config.Seed, config.Blocks = 99, 10
+	config.Seed, config.Blocks = 99, 7
 	fork, err := Fork(base, 5, config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old, _ := Reference(base).At(5)
-	a, errA := Reference(base).At(15)
-	b, errB := Reference(fork).At(15)
+	a, errA := Reference(base).At(12)
+	b, errB := Reference(fork).At(12)
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}

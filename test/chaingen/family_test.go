@@ -22,7 +22,7 @@ var chains = func() map[string]func() (*Chain, error) {
 }()
 
 func smallConfig(family string) Config {
-	return Config{Family: family, Seed: 7, Blocks: 15, Size: 8}
+	return Config{Family: family, Seed: 7, Blocks: 12, Size: 7}
 }
 
 func chainOf(t *testing.T, family string) *Chain {

@@ -52,7 +52,7 @@ func TestSampleIsWhatItsCommandGives(t *testing.T) {
 
 // sampleHasAll holds the sample's first blocks against what each family of mix has.
 func sampleHasAll(t *testing.T, c *Chain) {
-	const first = 80 // the census reads the whole state at every block
+	const first = 64 // the census reads the whole state at every block
 	short := *c
 	short.Blocks = c.Blocks[:first]
 	counts := takeCensus(t, &short, 1)

@@ -19,7 +19,7 @@ const (
 	genesisTime      = 1_700_000_000
 	proposerCount    = 8
 	writerCount      = 16
-	authorityCount   = 32
+	authorityCount   = 8
 	destroyedPrepaid = 32 // addresses that create-destroy will use, funded in the genesis
 	holdersPerTx     = 16
 	// writerSlots is how many slots, from 0, the writers use: few enough that recipes that draw

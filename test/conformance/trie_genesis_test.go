@@ -122,7 +122,8 @@ var worldChainGenesis = common.HexToHash(
 // root, puts the root into the header that the file's other fields give, and compares the hash of
 // that header with the block hash in the registry's chain configuration.
 func TestGenesisRootOfWorldChain(t *testing.T) {
-	dec, err := zstd.NewReader(bytes.NewReader(conformance.File(t, "superchain", "worldchain.json.zst")),
+	packed := conformance.File(t, "superchain", "worldchain.json.zst")
+	dec, err := zstd.NewReader(bytes.NewReader(packed),
 		zstd.WithDecoderDicts(conformance.File(t, "superchain", "dictionary")),
 		zstd.WithDecoderConcurrency(1))
 	if err != nil {

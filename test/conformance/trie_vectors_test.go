@@ -206,4 +206,3 @@ func TestTrieVectorsWithRaw32ByteKeys(t *testing.T) {
 		t.Errorf("%d vectors have 32-byte keys, want 1", checked)
 	}
 }
-
