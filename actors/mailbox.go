@@ -2,43 +2,64 @@ package actors
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// maxSpare bounds the memory that a mailbox keeps after a burst: 1,024 slots of 16 bytes.
-const maxSpare = 1024
-
-// mailbox is a queue of many senders and one reader. System messages come first, then urgent user
+// mailbox is a queue of many senders and one reader, without locks: a sender that loses the
+// processor in the midst of posting holds nobody up. System messages come first, then urgent user
 // messages, then the others.
 //
-// The reader takes the user messages in batches, so that it takes the lock once a batch and not
-// once a message. Whether the mailbox is scheduled changes under the same lock that guards the
-// queues: a message is either seen by the reader before it goes idle, or its sender sees that the
-// reader is idle and schedules it. No message falls between, and nobody spins.
+// Senders push onto a stack, whose head also says whether a reader is at work:
+//
+//	nil        a reader is at work (or the mailbox has not started), and has seen everything
+//	a message  a reader is at work, or has been scheduled, and will see it
+//	asleep     no reader is at work: whoever pushes now schedules one
+//	dozing     no reader is at work, as the mailbox is suspended: whoever pushes a system message
+//	           schedules one, a user message waits (and dozes too, so that the next pusher knows)
+//
+// The reader takes the whole stack and sorts it into queues of its own. It goes to sleep by replacing
+// nil with asleep or dozing: that fails where something has been pushed since it last looked. So a
+// message is either seen by the reader that is at work, or its sender sees that there is none. No
+// message falls between, and nobody spins.
 type mailbox struct {
 	dispatcher actor.Dispatcher
 	invoker    actor.MessageInvoker
 	run        func() // process, bound once
 
-	ahead atomic.Int64 // system and urgent messages that wait
-	users atomic.Int64 // user messages that have not been handed over
+	head     atomic.Pointer[letter]
+	users    atomic.Int64 // user messages that have not been handed over
+	usersMax atomic.Int64
 
-	mu        sync.Mutex
+	// The reader's own. What one reader wrote the next one sees: they follow each other through head.
+	suspended bool // only system messages are handed over
 	system    fifo
 	urgent    fifo
-	user      []any
-	maxUsers  int64
-	started   bool
-	scheduled bool // a reader runs, or will
-	suspended bool // written by the reader, under mu; only system messages are handed over
-
-	// The reader's own. Readers follow each other through mu.
-	batch []any
-	at    int
+	user      fifo
 }
+
+// letter is a message on the stack; it is not changed once it is pushed, but for next by the reader.
+type letter struct {
+	next   *letter // pushed before
+	msg    any
+	kind   kind
+	dozing bool // no reader is at work; see mailbox
+}
+
+type kind uint8
+
+const (
+	kindSystem kind = iota
+	kindUrgent
+	kindUser
+)
+
+// The heads of a stack that is empty and has no reader at work. They are never written.
+var (
+	asleep = &letter{}
+	dozing = &letter{dozing: true}
+)
 
 var _ actor.Mailbox = (*mailbox)(nil)
 
@@ -50,44 +71,45 @@ func newMailbox() *mailbox {
 
 // PostUserMessage queues a message; never nil, see gate. A batch is one message like any other.
 func (m *mailbox) PostUserMessage(msg any) {
-	_, urgent := actor.UnwrapEnvelopeMessage(msg).(Urgent)
-	m.mu.Lock()
-	if n := m.users.Add(1); n > m.maxUsers {
-		m.maxUsers = n
+	k := kindUser
+	if _, ok := actor.UnwrapEnvelopeMessage(msg).(Urgent); ok {
+		k = kindUrgent
 	}
-	if urgent {
-		m.urgent.push(msg)
-		m.ahead.Add(1)
-	} else {
-		m.user = append(m.user, msg)
+	n := m.users.Add(1)
+	for top := m.usersMax.Load(); n > top; top = m.usersMax.Load() {
+		if m.usersMax.CompareAndSwap(top, n) {
+			break
+		}
 	}
-	m.wake(!m.suspended)
+	m.push(msg, k)
 }
 
 // PostSystemMessage queues a message before all user messages.
-func (m *mailbox) PostSystemMessage(msg any) {
-	_, first := msg.(*actor.Started)
-	m.mu.Lock()
-	if first && !m.started {
-		// Who knows the name can have sent something already. Started is still the first.
-		m.system.pushFront(msg)
-	} else {
-		m.system.push(msg)
-	}
-	m.ahead.Add(1)
-	m.wake(true)
-}
+func (m *mailbox) PostSystemMessage(msg any) { m.push(msg, kindSystem) }
 
-// wake schedules the reader where it is idle and there is something for it. It releases mu: a
-// dispatcher may run the reader on the caller's goroutine.
-func (m *mailbox) wake(due bool) {
-	schedule := due && m.started && !m.scheduled
-	if schedule {
-		m.scheduled = true
-	}
-	m.mu.Unlock()
-	if schedule {
-		m.dispatcher.Schedule(m.run)
+func (m *mailbox) push(msg any, k kind) {
+	l := &letter{msg: msg, kind: k}
+	for {
+		head := m.head.Load()
+		l.next, l.dozing = head, false
+		wake := false
+		switch {
+		case head == nil:
+		case head == asleep:
+			l.next, wake = nil, true
+		case head.dozing:
+			if head == dozing {
+				l.next = nil
+			}
+			l.dozing = k != kindSystem
+			wake = !l.dozing
+		}
+		if m.head.CompareAndSwap(head, l) {
+			if wake {
+				m.dispatcher.Schedule(m.run)
+			}
+			return
+		}
 	}
 }
 
@@ -96,22 +118,14 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher acto
 	m.invoker, m.dispatcher = invoker, dispatcher
 }
 
-// Start lets the reader run. Messages posted before have waited.
-func (m *mailbox) Start() {
-	m.mu.Lock()
-	m.started = true
-	m.wake(m.system.len()+m.urgent.len()+len(m.user) > 0)
-}
+// Start schedules the first reader. What was posted before has waited for it.
+func (m *mailbox) Start() { m.dispatcher.Schedule(m.run) }
 
 // UserMessageCount is the number of user messages that have not been handed over.
 func (m *mailbox) UserMessageCount() int { return int(m.users.Load()) }
 
 // MaxDepth is the most user messages that ever waited.
-func (m *mailbox) MaxDepth() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return int(m.maxUsers)
-}
+func (m *mailbox) MaxDepth() int { return int(m.usersMax.Load()) }
 
 func (m *mailbox) process() {
 	for m.drain() {
@@ -144,7 +158,7 @@ func (m *mailbox) drain() (again bool) {
 		}
 		var user, ok bool
 		if msg, user, ok = m.next(); !ok {
-			done = true
+			done = true // from here on the next reader may be at work
 			return false
 		}
 		m.hand(msg, user)
@@ -158,96 +172,62 @@ func (m *mailbox) hand(msg any, user bool) {
 	}
 	switch msg.(type) {
 	case *actor.SuspendMailbox:
-		m.suspend(true)
+		m.suspended = true
 	case *actor.ResumeMailbox:
-		m.suspend(false)
+		m.suspended = false
 	default:
 		m.invoker.InvokeSystemMessage(msg)
 	}
 }
 
-func (m *mailbox) suspend(on bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.suspended = on
-}
-
-// next takes the message that is due, or else leaves the mailbox idle.
+// next takes the message that is due; false: there is none, and the reader has gone to sleep.
 func (m *mailbox) next() (msg any, user, ok bool) {
-	if m.at < len(m.batch) && m.ahead.Load() == 0 && !m.suspended {
-		return m.fromBatch(), true, true
+	for {
+		if m.head.Load() != nil {
+			m.collect()
+		}
+		sleep := asleep
+		switch {
+		case m.system.len() > 0:
+			return m.system.pop(), false, true
+		case m.suspended:
+			sleep = dozing
+		case m.urgent.len() > 0:
+			m.users.Add(-1)
+			return m.urgent.pop(), true, true
+		case m.user.len() > 0:
+			m.users.Add(-1)
+			return m.user.pop(), true, true
+		}
+		if m.head.CompareAndSwap(nil, sleep) {
+			return nil, false, false
+		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.system.len() > 0 {
-		m.ahead.Add(-1)
-		return m.system.pop(), false, true
-	}
-	if m.suspended {
-		m.scheduled = false
-		return nil, false, false
-	}
-	if m.urgent.len() > 0 {
-		m.ahead.Add(-1)
-		m.users.Add(-1)
-		return m.urgent.pop(), true, true
-	}
-	if m.at == len(m.batch) {
-		m.refill()
-	}
-	if len(m.batch) == 0 {
-		m.scheduled = false
-		return nil, false, false
-	}
-	return m.fromBatch(), true, true
 }
 
-// refill takes all that waits as the next batch and gives the last one's memory back to the senders.
-func (m *mailbox) refill() {
-	spare := m.batch[:0]
-	if cap(spare) > maxSpare {
-		spare = nil
+// collect sorts what was pushed into the reader's queues, the first pushed first.
+func (m *mailbox) collect() {
+	var first *letter
+	for l := m.head.Swap(nil); l != nil; {
+		l.next, first, l = first, l, l.next
 	}
-	m.batch, m.user = m.user, spare
-	m.at = 0
-}
-
-func (m *mailbox) fromBatch() any {
-	msg := m.batch[m.at]
-	m.batch[m.at] = nil // the mailbox may be idle for long
-	m.at++
-	m.users.Add(-1)
-	return msg
-}
-
-// fifo is a queue of messages that are rare.
-type fifo struct {
-	items []any
-	head  int
-}
-
-func (q *fifo) len() int { return len(q.items) - q.head }
-
-func (q *fifo) push(m any) {
-	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
+	for l := first; l != nil; l = l.next {
+		switch l.kind {
+		case kindUser:
+			m.user.push(l.msg)
+		case kindUrgent:
+			m.urgent.push(l.msg)
+		default:
+			m.collectSystem(l.msg)
+		}
 	}
-	q.items = append(q.items, m)
 }
 
-func (q *fifo) pushFront(m any) {
-	q.items = append([]any{m}, q.items[q.head:]...)
-	q.head = 0
-}
-
-func (q *fifo) pop() any {
-	m := q.items[q.head]
-	q.items[q.head] = nil
-	q.head++
-	if q.head == len(q.items) {
-		q.items, q.head = q.items[:0], 0
+// collectSystem puts Started before all: who knows the name may have sent something before it.
+func (m *mailbox) collectSystem(msg any) {
+	if _, first := msg.(*actor.Started); first {
+		m.system.pushFront(msg)
+		return
 	}
-	return m
+	m.system.push(msg)
 }

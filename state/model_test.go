@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/keccak"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
@@ -146,16 +147,18 @@ func (c *chain) layer(n int) *Layer {
 		}
 	}
 	l.Branches = c.branches(pick(), pick())
+	known := slices.SortedFunc(maps.Keys(c.codes), func(a, b common.Hash) int {
+		return bytes.Compare(a[:], b[:])
+	})
 	for range c.r.Intn(3) {
 		h := c.hash()
-		for known := range c.codes {
-			if c.r.Intn(2) == 0 {
-				h = known // deployed again
-			}
-			break
+		code := append([]byte("code "), h[:]...)
+		if h = keccak.Sum(code); len(known) > 0 && c.r.Intn(2) == 0 {
+			h = known[c.r.Intn(len(known))] // deployed again
+			code = []byte(c.codes[h])
 		}
 		if !slices.ContainsFunc(l.Codes, func(w CodeWrite) bool { return w.Hash == h }) {
-			l.Codes = append(l.Codes, CodeWrite{h, append([]byte("code "), h[:]...)})
+			l.Codes = append(l.Codes, CodeWrite{h, code})
 		}
 	}
 	slices.SortFunc(l.Codes, func(a, b CodeWrite) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })

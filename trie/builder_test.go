@@ -44,7 +44,7 @@ func mustFlush(t testing.TB, b *trie.Builder) {
 
 func TestRandomTriesAreGeths(t *testing.T) {
 	leafRefs, branchRefs := 0, 0
-	for seed := range seeds(150) {
+	for seed := range seeds(100) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		leaves := randomLeaves(r, []int{0, 1, 2, 3, 5, 20, 100, 500}[r.IntN(8)])
 		m, _ := filled(t, leaves)

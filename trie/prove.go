@@ -77,6 +77,8 @@ func (p *prover) step() (done bool, err error) {
 		return true, p.leaf()
 	case !ok:
 		return true, fmt.Errorf("%w: branch at or below path %v", ErrMissingNode, p.at)
+	case !at.HasPrefix(p.at):
+		return true, fmt.Errorf("%w: %v is not below path %v", ErrBadBranch, at, p.at)
 	}
 	raw := appendBranchNode(nil, b)
 	if at.Len > p.at.Len {

@@ -276,7 +276,11 @@ func (v *rangeCut) outside(s side, p Path, ref []byte) error {
 			return fmt.Errorf("%w: key %x is not in the trie", ErrBadProof, v.keys[i])
 		}
 	}
-	return badRange(v.b.Ref(p, ref, true))
+	branch := true // below a hash nobody knows, and nothing here hangs on it
+	if !isHashRef(ref) {
+		branch, _ = embeddedKind(ref)
+	}
+	return badRange(v.b.Ref(p, ref, branch))
 }
 
 // fill gives the builder the leaves of the range, once.

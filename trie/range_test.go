@@ -123,10 +123,10 @@ func checkRange(t *testing.T, p *provable, start common.Hash, n int) {
 func TestRangesAreProvenAsGethDoes(t *testing.T) {
 	for _, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
-			for seed := range uint64(30) {
+			for seed := range uint64(15) {
 				rng := rand.New(rand.NewPCG(seed, 2))
 				p := s.draw(t, rng, 1+rng.IntN(40))
-				if seed == 29 && s.name == shapes[0].name {
+				if seed == 14 && s.name == shapes[0].name {
 					p = s.draw(t, rng, 1000)
 				}
 				for range 20 {

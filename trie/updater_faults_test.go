@@ -127,6 +127,7 @@ func TestReaderThatContradictsItselfIsAnError(t *testing.T) {
 	split := []trie.Change{putChange("2|1", false)}
 	collapse := []trie.Change{delChange("1|1", true), delChange("15", true)}
 	missing, bad := trie.ErrMissingNode, trie.ErrBadBranch
+	unclean := trie.Path{Key: keyOf("1", "1"), Len: 1}
 	cases := []struct {
 		name string
 		want error
@@ -138,8 +139,10 @@ func TestReaderThatContradictsItselfIsAnError(t *testing.T) {
 		{"row elsewhere", missing, change, rowAt(nibblePath([]byte{2})), nil},
 		{"row above", missing, change, rowAt(trie.Path{}), nil},
 		{"row as deep as leaves", missing, change, rowAt(trie.PathOf(keyOf("1", ""), 64)), nil},
-		{"row of an unclean path", missing, change, rowAt(trie.Path{Key: keyOf("1", "1"), Len: 1}), nil},
-		{"row of one child", bad, change, func(_ *trie.Path, b *trie.Branch) { b.Mask &= -b.Mask }, nil},
+		{"row of an unclean path", missing, change, rowAt(unclean), nil},
+		{"row of one child", bad, change, func(_ *trie.Path, b *trie.Branch) {
+			b.Mask &= -b.Mask
+		}, nil},
 		{"row cut short", bad, change, func(_ *trie.Path, b *trie.Branch) {
 			b.Refs = b.Refs[:len(b.Refs)-1]
 		}, nil},

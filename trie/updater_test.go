@@ -221,7 +221,7 @@ func TestUpdateReadsOnlyTheWayToItsChanges(t *testing.T) {
 		leaves[randomKey(r)] = []byte{1}
 	}
 	m, _ := filled(t, leaves)
-	for k := range leaves {
+	for _, k := range m.Keys()[:300] {
 		counted := &failingReader{Reader: m, at: -1}
 		u := trie.NewUpdater(trie.Options{})
 		change := trie.Change{Key: k, Value: []byte{2}, Existed: true}
