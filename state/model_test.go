@@ -357,3 +357,5 @@ func mustRLP(t testing.TB, v any) []byte {
 	}
 	return b
 }
+
+func newRand(seed int64) *rand.Rand { return rand.New(rand.NewSource(seed)) }

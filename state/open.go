@@ -225,7 +225,8 @@ func openError(err error) error {
 	case strings.Contains(text, "format major version"):
 		return fmt.Errorf("%w: %w", ErrSchema, err)
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist),
-		errors.Is(err, pebble.ErrDBNotPristine), strings.Contains(text, "does not exist"):
+		errors.Is(err, pebble.ErrDBNotPristine), strings.Contains(text, "does not exist"),
+		strings.Contains(text, "size mismatch"), strings.Contains(text, "invalid options"):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return err

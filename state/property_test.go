@@ -250,7 +250,7 @@ func TestOverlayShedsGenerations(t *testing.T) {
 // builtStore opens a small store with a random state in it.
 func builtStore(t testing.TB, fs FS, seed int64) (*Store, *chain) {
 	t.Helper()
-	c := newChain(rand.New(rand.NewSource(seed)), 30)
+	c := newChain(newRand(seed), 30)
 	c.next(c.layer(10))
 	s := mustOpen(t, testOptions(fs))
 	c.build(t, s)

@@ -163,7 +163,7 @@ func (r *Reader) first(
 		if err := it.Error(); err != nil {
 			return nil, nil, readError(err)
 		}
-		exact := ok && len(it.Key()) == len(key)
+		exact := ok && len(it.Key()) == len(key) && st == rowUnknown
 		if exact || !changed() {
 			return rowAt(it, ok)
 		}

@@ -23,9 +23,8 @@ type BalsaSide struct {
 }
 
 // NewBalsaSide makes Balsa's store of the state in dir and opens an Engine on it.
-func NewBalsaSide(ctx context.Context, dir string, g *Genesis, noSync bool) (*BalsaSide, error) {
-	// Half of what go-ethereum's side gets is its block cache.
-	o := balsa.Options{Dir: dir, NoSync: noSync, CacheBytes: CacheMB << 20 / 2}
+func NewBalsaSide(ctx context.Context, dir string, s Sizes, g *Genesis) (*BalsaSide, error) {
+	o := balsa.Options{Dir: dir, NoSync: s.NoSync, CacheBytes: int64(s.CacheMB) << 20 / 2}
 	c, err := balsa.Init(ctx, o, balsa.Genesis{ChainID: 1, Header: g.Header, Alloc: g.Alloc()})
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", dir, err)

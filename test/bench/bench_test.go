@@ -21,17 +21,17 @@ var families = []Family{FamilyUpdate, FamilyCreate, FamilyDelegate, FamilyClear}
 // smallSizes is the least state there may be.
 func smallSizes(f Family) Sizes {
 	return Sizes{Accounts: balancesPerBlock, Contracts: contractsPerBlock,
-		Slots: slotsPerContract, Blocks: 5, Segment: 2, Family: f}
+		Slots: slotsPerContract, Blocks: 3, Segment: 2, CacheMB: 16, NoSync: true, Family: f}
 }
 
 // newPeers opens go-ethereum's sides.
-func newPeers(t testing.TB, dir string, g *Genesis) []Side {
+func newPeers(t testing.TB, dir string, s Sizes, g *Genesis) []Side {
 	t.Helper()
-	statedb, err := NewStateDBPeer(filepath.Join(dir, "statedb"), g)
+	statedb, err := NewStateDBPeer(filepath.Join(dir, "statedb"), s, g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := NewSnapPeer(filepath.Join(dir, "snap"), g)
+	snap, err := NewSnapPeer(filepath.Join(dir, "snap"), s, g)
 	if err != nil {
 		t.Fatal(errors.Join(err, statedb.Close()))
 	}
@@ -90,7 +90,7 @@ func TestASideWithAnotherRootFailsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snap, err := NewSnapPeer(filepath.Join(t.TempDir(), "snap"), g)
+	snap, err := NewSnapPeer(filepath.Join(t.TempDir(), "snap"), s, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestSizesFromEnv(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for name, v := range map[string]string{"ACCOUNTS": "many", "CONTRACTS": "199", "SLOTS": "9",
-		"BLOCKS": "0", "SEGMENT": "-1", "FAMILY": "none"} {
+		"BLOCKS": "0", "SEGMENT": "-1", "CACHE_MB": "15", "FAMILY": "none"} {
 		env = map[string]string{"BALSA_BENCH_" + name: v}
 		if _, err := read(); err == nil {
 			t.Errorf("%s=%s is accepted", name, v)

@@ -8,10 +8,10 @@ import (
 )
 
 // newSides opens go-ethereum's sides and Balsa's, Balsa's last.
-func newSides(t testing.TB, dir string, g *Genesis, noSync bool) ([]Side, *BalsaSide) {
+func newSides(t testing.TB, dir string, s Sizes, g *Genesis) ([]Side, *BalsaSide) {
 	t.Helper()
-	peers := newPeers(t, dir, g)
-	b, err := NewBalsaSide(t.Context(), filepath.Join(dir, "balsa"), g, noSync)
+	peers := newPeers(t, dir, s, g)
+	b, err := NewBalsaSide(t.Context(), filepath.Join(dir, "balsa"), s, g)
 	if err != nil {
 		for _, p := range peers {
 			p.Close()
@@ -28,7 +28,7 @@ func TestAllSidesReachTheSameRootsOnEveryFamily(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sides, b := newSides(t, t.TempDir(), g, true)
+		sides, b := newSides(t, t.TempDir(), s, g)
 		results, err := Run(s, g, sides)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
@@ -71,7 +71,7 @@ func benchmarkRun(b *testing.B, s Sizes) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	sides, balsa := newSides(b, dir, g, s.NoSync)
+	sides, balsa := newSides(b, dir, s, g)
 	results, err := Run(s, g, sides)
 	if err != nil {
 		b.Fatal(err)

@@ -13,13 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/triedb"
 )
 
-// CacheMB is the memory of each side's Pebble, in mebibytes: half of it is block cache and half
-// memtables with go-ethereum.
-const CacheMB = 512
-
 // openGeth makes a go-ethereum database in dir, which must not exist, with flat state and tries.
-func openGeth(dir string, g *Genesis) (ethdb.Database, error) {
-	kv, err := pebble.New(dir, CacheMB, 1000, "", false)
+func openGeth(dir string, s Sizes, g *Genesis) (ethdb.Database, error) {
+	kv, err := pebble.New(dir, s.CacheMB, 1000, "", false)
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", dir, err)
 	}

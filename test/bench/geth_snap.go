@@ -23,8 +23,8 @@ type snapPeer struct {
 }
 
 // NewSnapPeer makes the peer "snap" with a store in dir, which must not exist.
-func NewSnapPeer(dir string, g *Genesis) (Side, error) {
-	db, err := openGeth(dir, g)
+func NewSnapPeer(dir string, s Sizes, g *Genesis) (Side, error) {
+	db, err := openGeth(dir, s, g)
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,8 @@ type stateDBPeer struct {
 }
 
 // NewStateDBPeer makes the peer "statedb" with a store in dir, which must not exist.
-func NewStateDBPeer(dir string, g *Genesis) (Side, error) {
-	disk, err := openGeth(dir, g)
+func NewStateDBPeer(dir string, s Sizes, g *Genesis) (Side, error) {
+	disk, err := openGeth(dir, s, g)
 	if err != nil {
 		return nil, err
 	}

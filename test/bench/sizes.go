@@ -29,6 +29,7 @@ type Sizes struct {
 	Blocks    int    // blocks in a row
 	Segment   int    // blocks of one side before the other side's turn
 	Family    Family // of all blocks
+	CacheMB   int    // memory of each side's Pebble, in mebibytes; half of it is block cache
 	NoSync    bool   // Balsa does not wait for the disk either
 	Dir       string // where the stores lie; "": a temporary folder
 }
@@ -36,7 +37,7 @@ type Sizes struct {
 // DefaultSizes takes a second or two a run.
 func DefaultSizes() Sizes {
 	return Sizes{Accounts: 20_000, Contracts: 1000, Slots: 20, Blocks: 20, Segment: 10,
-		Family: FamilyUpdate}
+		CacheMB: 512, Family: FamilyUpdate}
 }
 
 // The least state for blocks without an account or a slot twice.
@@ -55,6 +56,8 @@ func (s Sizes) Validate() error {
 		return fmt.Errorf("bench: %d contracts, want at least %d", s.Contracts, contractsPerBlock)
 	case s.Slots < slotsPerContract:
 		return fmt.Errorf("bench: %d slots, want at least %d", s.Slots, slotsPerContract)
+	case s.CacheMB < 16: // go-ethereum takes no less
+		return fmt.Errorf("bench: %d MB of cache, want at least 16", s.CacheMB)
 	case s.Blocks < 1 || s.Segment < 1:
 		return fmt.Errorf("bench: %d blocks in segments of %d", s.Blocks, s.Segment)
 	}
@@ -66,7 +69,7 @@ func (s Sizes) Validate() error {
 }
 
 // SizesFromEnv reads, over the defaults, BALSA_BENCH_ACCOUNTS, _CONTRACTS, _SLOTS, _BLOCKS,
-// _SEGMENT, _FAMILY, _NOSYNC (any value) and _DIR.
+// _SEGMENT, _CACHE_MB, _FAMILY, _NOSYNC (any value) and _DIR.
 func SizesFromEnv(getenv func(string) string) (Sizes, error) {
 	s := DefaultSizes()
 	var errs []error
@@ -87,6 +90,7 @@ func SizesFromEnv(getenv func(string) string) (Sizes, error) {
 	number("SLOTS", &s.Slots)
 	number("BLOCKS", &s.Blocks)
 	number("SEGMENT", &s.Segment)
+	number("CACHE_MB", &s.CacheMB)
 	if v := getenv("BALSA_BENCH_FAMILY"); v != "" {
 		s.Family = Family(v)
 	}

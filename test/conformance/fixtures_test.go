@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/balsa-sync/balsa/internal/fixtures"
+)
+
+// invalidBlocks says of each block that EIP-7928's tests mark as invalid how it shows, by the part
+// of its test's name that tells it from the others. What nothing here matches is a wrong root.
+var invalidBlocks = []struct {
+	name string
+	want fixtures.Class
+}{
+	{"test_bal_invalid_hash_mismatch", fixtures.RejectedHash},
+	{"test_bal_gas_limit_boundary", fixtures.RejectedItems},
+	// Addresses, slots or indices that repeat, are out of order, or stand in both lists.
+	{"test_bal_invalid_account[", fixtures.RejectedRule},
+	{"test_bal_invalid_account_order", fixtures.RejectedRule},
+	{"test_bal_invalid_complex_corruption", fixtures.RejectedRule},
+	{"test_bal_invalid_duplicate_", fixtures.RejectedRule},
+	{"test_bal_invalid_tx_order", fixtures.RejectedRule},
+	{"extra_storage_write_touched", fixtures.RejectedRule}, // the slot is among the reads as well
+	// What only executing the block's transactions shows.
+	{"test_bal_invalid_extraneous_coinbase", fixtures.OnlyExecution},
+	{"extra_account_access", fixtures.OnlyExecution},
+	{"extra_storage_read", fixtures.OnlyExecution},
+	{"missing_storage_read", fixtures.OnlyExecution},
+	{"scenario_access_only", fixtures.OnlyExecution},
+	{"test_bal_invalid_surplus_system_address", fixtures.OnlyExecution},
+}
+
+// storageOfNobody are three invalid blocks whose list gives a slot to an account that stays empty.
+// An engine may see that no execution does that, or find a root that differs, or hold with EIP-161
+// that an empty account is absent, and its storage with it: then only execution shows it.
+const storageOfNobody = "extra_storage_write_uninvolved_account"
+
+func wantOf(test string) fixtures.Class {
+	for _, b := range invalidBlocks {
+		if strings.Contains(test, b.name) {
+			return b.want
+		}
+	}
+	return fixtures.RejectedRoot
+}
+
+func runFixtures(t *testing.T, paths ...string) []*fixtures.Result {
+	t.Helper()
+	for i := range paths {
+		paths[i] = filepath.Join(Dir(t), "eip7928", paths[i])
+	}
+	results, err := fixtures.RunAll(context.Background(), fixtures.Options{Paths: paths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Skipped == nil && !r.Passed() {
+			t.Errorf("%s: %v, %+v", r.Test, r.Err, r.Blocks)
+		}
+	}
+	return results
+}
+
+func TestEveryBlockOfTheEIP7928FixturesComesOutAsItShould(t *testing.T) {
+	// The whole folder: the file of codes is found by itself, and the official files hold five of
+	// the tests again.
+	results := runFixtures(t, "")
+	counts := make(map[fixtures.Class]int)
+	nobody := 0
+	for _, r := range results {
+		for _, b := range r.Blocks {
+			want := fixtures.Proven
+			if b.Exception != "" {
+				want = wantOf(r.Test)
+			}
+			if strings.Contains(r.Test, storageOfNobody) {
+				nobody++
+				if b.Class != fixtures.OnlyExecution && b.Class != fixtures.RejectedRule &&
+					b.Class != fixtures.RejectedRoot {
+					t.Errorf("%s: %s: %v", r.Test, b.Class, b.Err)
+				}
+				continue
+			}
+			counts[b.Class]++
+			if b.Class != want {
+				t.Errorf("%s, block %d: %s (%v), want %s", r.Test, b.Index, b.Class, b.Err, want)
+			}
+		}
+	}
+	s := fixtures.Summarize(results)
+	if s.Tests != 600 || s.Passed != 600 || s.Skipped != 5 || s.Blocks != 618 || nobody != 3 {
+		t.Errorf("%d tests, %d passed, %d skipped, %d blocks, %d with storage of nobody: want 600, "+
+			"600, 5, 618, 3", s.Tests, s.Passed, s.Skipped, s.Blocks, nobody)
+	}
+	for class, want := range map[fixtures.Class]int{
+		fixtures.Proven: 562, fixtures.RejectedHash: 1, fixtures.RejectedRule: 15,
+		fixtures.RejectedItems: 1, fixtures.RejectedRoot: 25, fixtures.RejectedHeader: 0,
+		fixtures.OnlyExecution: 11, fixtures.Failed: 0,
+	} {
+		if counts[class] != want {
+			t.Errorf("%s: %d blocks, want %d", class, counts[class], want)
+		}
+	}
+}
+
+func TestOfficialFixtureFilesComeOutAsTheyShould(t *testing.T) {
+	results := runFixtures(t, "official")
+	got := make(map[fixtures.Class]int)
+	for _, r := range results {
+		for _, b := range r.Blocks {
+			got[b.Class]++
+		}
+	}
+	// Two valid blocks; two with a wrong root; one with an account too many that changes nothing.
+	if len(results) != 5 || got[fixtures.Proven] != 2 || got[fixtures.RejectedRoot] != 2 ||
+		got[fixtures.OnlyExecution] != 1 {
+		t.Errorf("%d tests: %v", len(results), got)
+	}
+}
