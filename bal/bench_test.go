@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// BenchmarkDecode: 1,000 accounts with a balance and two slots each, 82 KB. Beside it
+// BenchmarkDecode: 1,000 accounts with a balance and two slots each, 44 KB. Beside it
 // go-ethereum's decoder and validation on the same bytes.
 //
 //	go test -bench Decode ./bal

@@ -359,3 +359,11 @@ func mustRLP(t testing.TB, v any) []byte {
 }
 
 func newRand(seed int64) *rand.Rand { return rand.New(rand.NewSource(seed)) }
+
+func mustRLPHeader(b Block) []byte {
+	enc, err := rlp.EncodeToBytes(b.Header)
+	if err != nil {
+		panic(err)
+	}
+	return enc
+}

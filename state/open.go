@@ -226,7 +226,7 @@ func openError(err error) error {
 		return fmt.Errorf("%w: %w", ErrSchema, err)
 	case pebble.IsCorruptionError(err), errors.Is(err, fs.ErrNotExist),
 		errors.Is(err, pebble.ErrDBNotPristine), strings.Contains(text, "does not exist"),
-		strings.Contains(text, "size mismatch"), strings.Contains(text, "invalid options"):
+		strings.Contains(text, "size mismatch"):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	return err

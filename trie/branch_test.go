@@ -85,6 +85,7 @@ func TestDecodeBranchRefusesWhatIsNoRow(t *testing.T) {
 		"embedded path is a list":        rowOf(3, 0, hashRef, []byte{0xc3, 0xc1, 0x35, 1}),
 		"embedded path is empty":         rowOf(3, 0, hashRef, []byte{0xc2, 0x80, 1}),
 		"embedded path without a flag":   rowOf(3, 0, hashRef, []byte{0xc2, 0x45, 1}),
+		"... nor one that says branch":   rowOf(3, 2, hashRef, []byte{0xc2, 0x45, 1}),
 		"leaf said to have a row":        rowOf(3, 2, hashRef, leafRef),
 		"extension said to have no row":  rowOf(3, 0, hashRef, extensionRef),
 		"branch said to have no row":     rowOf(3, 0, hashRef, branchRef),

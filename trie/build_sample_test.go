@@ -262,15 +262,19 @@ func seeds(n int) uint64 { return uint64(n * *effort) }
 
 var errInjected = errors.New("injected")
 
-// failingSink fails at the call with number at, counted from 0, if that is for its tag.
+// failingSink fails at the call with number at, counted from 0.
 type failingSink struct {
 	trie.Sink
 	at, calls int
 	tag       uint32 // of the call that failed
+	after     int    // calls with that tag since
 }
 
 func (s *failingSink) next(tag uint32) error {
 	s.calls++
+	if s.at >= 0 && s.calls-1 > s.at && tag == s.tag {
+		s.after++
+	}
 	if s.calls-1 == s.at {
 		s.tag = tag
 		return fmt.Errorf("%w at call %d", errInjected, s.at)

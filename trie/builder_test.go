@@ -414,6 +414,31 @@ func TestBadItemsFailTheirTrieAlone(t *testing.T) {
 	}
 }
 
+// TestFailedTriesGiveTheirNodesBack lets more tries fail than the pool has nodes.
+func TestFailedTriesGiveTheirNodesBack(t *testing.T) {
+	leaves := randomLeaves(rand.New(rand.NewPCG(1, 9)), 300)
+	want, _ := gethBuild(t, leaves)
+	row := trie.Branch{Mask: 3, Refs: slices.Concat(hashRef, hashRef)}
+	b := trie.NewBuilder(trie.Options{Hasher: &testHasher{lanes: 8}})
+	for i := range 1500 {
+		b.Begin(0)
+		for j := range i % 5 {
+			addLeaf(b, common.Hash{byte(j * j), byte(i)}, 1)
+		}
+		if i%2 == 0 {
+			b.Subtree(nibblePath([]byte{8, 1}), row)
+		}
+		b.Abort(errInjected)
+		b.End()
+	}
+	addLeaves(t, b, 0, leaves)
+	id := mustEnd(t, b)
+	mustFlush(t, b)
+	if b.Root(id) != want {
+		t.Errorf("root %x, want %x", b.Root(id), want)
+	}
+}
+
 func TestLoneReferenceIsAnErrorAtTheEndToo(t *testing.T) {
 	b := trie.NewBuilder(trie.Options{})
 	for range 2 {
@@ -502,6 +527,10 @@ func TestSinkThatFailsAtAnyCallFailsTheRightTrie(t *testing.T) {
 				t.Errorf("only %d calls tried", at)
 			}
 			return
+		}
+		if sink.after != 0 || b.Root(int(sink.tag)) != (common.Hash{}) {
+			t.Fatalf("call %d failed: %d more for that trie, root %x", at, sink.after,
+				b.Root(int(sink.tag)))
 		}
 		for i := range tries {
 			err := b.Err(i)

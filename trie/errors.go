@@ -25,6 +25,6 @@ var (
 	ErrLoneRef = errors.New("trie: reference without siblings")
 	// ErrNotBegun: an item or an end without a trie to belong to.
 	ErrNotBegun = errors.New("trie: no trie begun")
-	// ErrNotEnded: the trie was left open when the next one began, or at Flush.
+	// ErrNotEnded: the trie was left open when the next one began, or aborted without an error.
 	ErrNotEnded = errors.New("trie: trie not ended")
 )

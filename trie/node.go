@@ -96,8 +96,7 @@ const (
 	maxBlocks = 4 // of a branch (at most 532 bytes), and so of what fits a node
 	// maxInline is the longest value whose leaf surely has at most maxBlocks.
 	maxInline = maxBlocks*keccak.Rate - 1 - (valueAt - 8)
-	// bufLen holds every node with its padding: a leaf of maxBlocks begins at most 7 bytes before
-	// its value less the shortest key.
+	// bufLen holds every node with its padding, as none begins behind valueAt.
 	bufLen = valueAt + maxBlocks*keccak.Rate
 
 	// openBias keeps a branch's count of pending children above zero while it can get more.

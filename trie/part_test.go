@@ -200,10 +200,13 @@ func TestPartsWithoutChangesAreTheSameTrie(t *testing.T) {
 		}
 		parts = append(parts, p)
 	}
-	for _, parts := range [][]trie.Part{nil, parts[3:7], parts} {
+	for wantID, parts := range [][]trie.Part{nil, parts[3:7], parts} {
 		id, err := u.JoinParts(0, m, root, parts)
 		if err != nil || u.Flush() != nil {
 			t.Fatal(err)
+		}
+		if id != wantID {
+			t.Errorf("id %d, want %d: parts have none", id, wantID)
 		}
 		if u.Root(id) != want {
 			t.Errorf("%d parts: root %x, want %x", len(parts), u.Root(id), want)
@@ -252,6 +255,40 @@ func TestBadPartsAreErrors(t *testing.T) {
 	_, err = u.JoinParts(0, m, trie.Branch{}, []trie.Part{p})
 	if !errors.Is(err, trie.ErrBadBranch) {
 		t.Errorf("bad root row: %v", err)
+	}
+}
+
+// TestPartsGiveTheirNodesBack makes more parts, good and bad, than the pool has nodes.
+func TestPartsGiveTheirNodesBack(t *testing.T) {
+	m, _ := filled(t, leavesOf([]byte{1}, "1", "2", "2|1", "3", "3|1", "3|11"))
+	root, _ := rootRow(t, m)
+	sink := &failingSink{Sink: &discard{}}
+	u := trie.NewUpdater(trie.Options{Sink: sink})
+	after := leavesOf([]byte{2}, "1", "2", "2|1", "3", "3|1", "3|11")
+	cs := byNibble(m.Changes(after))
+	var parts []trie.Part
+	for i := range 1500 {
+		parts = parts[:0]
+		sink.at, sink.calls = i%4-1, 0
+		for x, cs := range cs {
+			if len(cs) == 0 {
+				continue
+			}
+			p, err := u.UpdatePart(0, m, root, byte(x), cs)
+			if err != nil && sink.calls <= sink.at {
+				t.Fatal(err)
+			}
+			parts = append(parts, p)
+		}
+		if len(parts) > 0 && sink.at < 0 {
+			id, err := u.JoinParts(0, m, root, parts)
+			if err != nil || u.Flush() != nil {
+				t.Fatal(err)
+			}
+			if want, _ := gethBuild(t, after); i%100 == 0 && u.Root(id) != want {
+				t.Fatalf("root %x, want %x", u.Root(id), want)
+			}
+		}
 	}
 }
 

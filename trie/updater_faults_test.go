@@ -222,8 +222,13 @@ func (f *faultyUpdates) check(t *testing.T, failed int) {
 	for i, a := range f.accounts {
 		if err := f.u.Err(i); errors.Is(err, errInjected) != (i == failed) {
 			t.Fatalf("account %d, of which %d failed: %v", i, failed, err)
-		} else if i != failed && f.u.Root(i) != f.roots[i] {
-			t.Fatalf("account %d: root %x, want %x", i, f.u.Root(i), f.roots[i])
+		}
+		want := f.roots[i]
+		if i == failed {
+			want = common.Hash{}
+		}
+		if f.u.Root(i) != want {
+			t.Fatalf("account %d: root %x, want %x", i, f.u.Root(i), want)
 		}
 		a.trie.Rollback()
 	}
@@ -259,6 +264,9 @@ func TestUpdateOverASinkThatFailsAtAnyCallFailsTheRightTrie(t *testing.T) {
 				f.update(t, i, -1)
 			}
 			_ = f.u.Flush() // it or an update says so, whichever completed the row
+			if f.sink.after > 0 {
+				t.Fatalf("%d calls for a trie that failed", f.sink.after)
+			}
 			if failed = f.sink.calls > at; failed {
 				f.check(t, int(f.sink.tag))
 			} else {

@@ -59,7 +59,7 @@ func TestListsObeyTheRulesAndHaveTheirSize(t *testing.T) {
 	for f, want := range sizes {
 		for _, s := range []Sizes{smallSizes(f), {Accounts: 104_729, Contracts: 977, Slots: 13,
 			Family: f}, {Accounts: 1_000_000, Contracts: 10_000, Slots: 100, Family: f}} {
-			for n := 1; n < 6; n++ {
+			for n := 1; n < 3; n++ {
 				l, err := bal.Decode(bal.Encode(s.AccessList(n)), limits)
 				if err != nil {
 					t.Fatalf("%s: block %d on %+v: %v", f, n, s, err)

@@ -23,15 +23,26 @@ type node struct {
 // newNode builds a store from the chain's genesis in memory and opens it.
 func newNode(t *testing.T, c *chaingen.Chain, workers int) *node {
 	t.Helper()
-	n := &node{t: t, opts: balsa.Options{Dir: "node", FS: state.MemFS(), Workers: workers}}
-	at, err := balsa.Init(t.Context(), n.opts, balsa.Genesis{
+	return newNodeAt(t, genesisOf(c), balsa.Options{FS: state.MemFS(), Workers: workers})
+}
+
+func genesisOf(c *chaingen.Chain) balsa.Genesis {
+	return balsa.Genesis{
 		ChainID: c.Genesis.Config.ChainID.Uint64(),
 		Header:  c.GenesisBlock.Header(), Alloc: c.Genesis.Alloc,
-	})
+	}
+}
+
+// newNodeAt builds a store from any genesis on a file system in memory and opens it.
+func newNodeAt(t *testing.T, g balsa.Genesis, o balsa.Options) *node {
+	t.Helper()
+	o.Dir = "node"
+	n := &node{t: t, opts: o}
+	at, err := balsa.Init(t.Context(), n.opts, g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at.Hash != c.GenesisBlock.Hash() {
+	if at.Hash != g.Header.Hash() {
 		t.Fatalf("the cursor after init is %v", at)
 	}
 	n.open()
@@ -97,19 +108,26 @@ func (n *node) rows() map[string]string {
 	n.t.Helper()
 	open := n.engine != nil
 	n.close()
-	s, err := state.Open(state.Options{Dir: n.opts.Dir, FS: n.opts.FS})
+	rows := rowsOf(n.t, state.Options{Dir: n.opts.Dir, FS: n.opts.FS})
+	if open {
+		n.open()
+	}
+	return rows
+}
+
+// rowsOf reads every row of a store that is not open.
+func rowsOf(t *testing.T, o state.Options) map[string]string {
+	t.Helper()
+	s, err := state.Open(o)
 	if err != nil {
-		n.t.Fatal(err)
+		t.Fatal(err)
 	}
 	rows := map[string]string{}
 	if err := s.Rows(func(k, v []byte) error { rows[string(k)] = string(v); return nil }); err != nil {
-		n.t.Fatal(err)
+		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
-		n.t.Fatal(err)
-	}
-	if open {
-		n.open()
+		t.Fatal(err)
 	}
 	return rows
 }

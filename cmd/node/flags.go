@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/balsa-sync/balsa"
+	"github.com/balsa-sync/balsa/telemetry"
+)
+
+// Names of flags that more than one command has.
+const (
+	flagDataDir      = "datadir"
+	flagWorkers      = "workers"
+	flagCache        = "cache.mib"
+	flagJSON         = "json"
+	flagLogFormat    = "log.format"
+	flagVerbosity    = "verbosity"
+	flagOTLPEndpoint = "otlp.endpoint"
+)
+
+// env gives a flag's twin in the environment.
+func env(flag string) cli.ValueSourceChain {
+	return cli.EnvVars("BALSA_" + strings.ToUpper(strings.ReplaceAll(flag, ".", "_")))
+}
+
+// commonFlags are the flags of every command.
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{
+			Name: flagLogFormat, Sources: env(flagLogFormat), Value: string(telemetry.FormatTerminal),
+			Usage: "format of the log on standard error: terminal, logfmt or json",
+		},
+		&cli.IntFlag{
+			Name: flagVerbosity, Sources: env(flagVerbosity), Value: telemetry.VerbosityInfo,
+			Usage: "what is logged: 0 nothing, 1 errors, 2 warnings, 3 info, 4 debug",
+		},
+		&cli.StringFlag{
+			Name: flagOTLPEndpoint, Sources: env(flagOTLPEndpoint), DefaultText: "none: no tracing",
+			Usage: "collector for traces: host:port for gRPC, or an http(s):// URL",
+		},
+	}
+}
+
+func dataDirFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: flagDataDir, Sources: env(flagDataDir), Required: true,
+		Usage: "directory of the store (required)", TakesFile: true,
+		Validator: func(s string) error {
+			if s == "" {
+				return fmt.Errorf("--%s is empty", flagDataDir)
+			}
+			return nil
+		},
+	}
+}
+
+func workersFlag() cli.Flag {
+	return &cli.IntFlag{
+		Name: flagWorkers, Sources: env(flagWorkers), DefaultText: "0: one a CPU",
+		Usage: "workers that share a block's storage tries and account trie",
+		Validator: func(n int) error {
+			o := balsa.Options{Dir: "x", Workers: n}
+			return o.Validate()
+		},
+	}
+}
+
+func cacheFlag() cli.Flag {
+	return &cli.IntFlag{
+		Name: flagCache, Sources: env(flagCache), Value: 256,
+		Usage: "memory for the store's block cache, in MiB",
+		Validator: func(n int) error {
+			if n < 1 || n > 1<<20 {
+				return fmt.Errorf("--%s %d is not between 1 and %d", flagCache, n, 1<<20)
+			}
+			return nil
+		},
+	}
+}
+
+func jsonFlag(what string) cli.Flag {
+	return &cli.BoolFlag{Name: flagJSON, Sources: env(flagJSON), Usage: what, DefaultText: "false"}
+}
+
+// engineOptions are the options of an engine as the flags say. Flags that a command does not have
+// give their zero, which is the engine's own default.
+func (s *session) engineOptions(c *cli.Command) balsa.Options {
+	return balsa.Options{
+		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers),
+		CacheBytes: int64(c.Int(flagCache)) << 20,
+		Logger:     s.log, TracerProvider: s.telemetry.TracerProvider(),
+	}
+}

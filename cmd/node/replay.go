@@ -1,0 +1,303 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/urfave/cli/v3"
+
+	"github.com/balsa-sync/balsa"
+	"github.com/balsa-sync/balsa/internal/blockfile"
+	"github.com/balsa-sync/balsa/state"
+)
+
+const (
+	flagTo     = "to"
+	flagNoSync = "nosync"
+)
+
+const (
+	// interruptGrace is how long the block in flight may go on behind an interrupt.
+	interruptGrace = 3 * time.Second
+	// closeTimeout bounds the orderly stop of the engine.
+	closeTimeout = 10 * time.Second
+	// readAhead is how many blocks are read and decoded while one is applied.
+	readAhead = 2
+)
+
+var (
+	errInterrupted = errors.New("interrupted; run the same command again to go on")
+	errOtherBranch = errors.New("the block is on another branch than the store's")
+)
+
+func (a *app) replayCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "apply blocks from files, each proven against its state root",
+		UsageText: "balsa replay --datadir DIR FILE|DIR|- ...",
+		Description: "A file holds engine_newPayload requests, bare payloads, or lines " +
+			`{"header", "blockAccessList"}: one, an array, or one after the other, with gzip or ` +
+			"without. Blocks that the store holds are passed over, so that a replay that was " +
+			"stopped goes on where it was. It ends at the first block that fails.\n\n" +
+			"A root that comes out right shows that access list and header agree. It does not " +
+			"show that the block's transactions produce that list: only executing them does.",
+		Flags: []cli.Flag{
+			dataDirFlag(),
+			&cli.Uint64Flag{
+				Name: flagTo, Sources: env(flagTo), DefaultText: "0: the last one",
+				Usage: "number of the last block to apply",
+			},
+			&cli.BoolFlag{
+				Name: flagNoSync, Sources: env(flagNoSync), DefaultText: "false",
+				Usage: "do not wait for the disk at each block: faster, and a crash of the machine " +
+					"may cost the last blocks",
+			},
+			workersFlag(),
+			cacheFlag(),
+			jsonFlag("print the summary as JSON"),
+		},
+		Action: a.action(1, anyNumber, replay),
+	}
+}
+
+// replaySummary is what a replay did.
+type replaySummary struct {
+	Applied  int           // blocks, each with a proven root
+	Known    int           // blocks passed over, because the store holds them
+	Older    int           // blocks passed over below the store's first
+	Accounts int           // that the applied blocks changed
+	Slots    int           // that the applied blocks changed
+	Took     time.Duration // opening and closing the store not counted
+	Cursor   state.Cursor
+}
+
+func replay(ctx context.Context, c *cli.Command, s *session) (err error) {
+	files, err := blockfile.Open(blockfile.Options{Paths: c.Args().Slice(), Stdin: s.app.stdin})
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	o := s.engineOptions(c)
+	o.NoSync = c.Bool(flagNoSync)
+	o.OnFatal = func(err error) { fail(err) }
+	e, err := balsa.Open(ctx, o)
+	if err != nil {
+		return errors.Join(err, files.Close())
+	}
+	last := c.Uint64(flagTo)
+	if last == 0 {
+		last = ^uint64(0)
+	}
+	r := &replayRun{engine: e, files: files, last: last, meter: newMeter(files.Progress)}
+	show := s.newDisplay(r.meter)
+	err = r.run(ctx, show)
+	show.finish()
+	sum := r.summary()
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	err = errors.Join(err, e.Close(closing))
+	return errors.Join(err, s.printReplay(sum, c.Bool(flagJSON), err))
+}
+
+// replayRun is a replay under way.
+type replayRun struct {
+	engine *balsa.Engine
+	files  *blockfile.Reader
+	last   uint64 // number of the last block to apply
+	meter  *meter
+
+	sum       replaySummary
+	lastKnown common.Hash // the block of the files that the store held last
+}
+
+// readBlock is a block out of the files, or why there is none.
+type readBlock struct {
+	entry *blockfile.Entry
+	block blockfile.Block
+	err   error
+}
+
+// feed reads the files up to their end, an error, or the end of ctx, and closes them.
+func (r *replayRun) feed(ctx context.Context, to chan<- readBlock) {
+	defer close(to)
+	for {
+		var b readBlock
+		b.entry, b.err = r.files.Next()
+		if b.err == nil && b.entry.HasAccessList() {
+			b.block, b.err = b.entry.Block()
+		}
+		if errors.Is(b.err, io.EOF) {
+			return
+		}
+		select {
+		case to <- b:
+		case <-ctx.Done():
+			return
+		}
+		if b.err != nil {
+			return
+		}
+	}
+}
+
+func (r *replayRun) run(ctx context.Context, show display) error {
+	blocks := make(chan readBlock, readAhead)
+	feeding, stop := context.WithCancel(ctx)
+	go r.feed(feeding, blocks)
+	defer func() {
+		stop()
+		for range blocks { // until feed has returned
+		}
+		r.sum.Took = r.meter.elapsed()
+	}()
+	applying, cancel := withGrace(ctx, interruptGrace)
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return r.stopped(ctx)
+		case b, ok := <-blocks:
+			if !ok {
+				return r.stopped(ctx)
+			}
+			if b.entry != nil && b.entry.Number > r.last {
+				return nil
+			}
+			if b.err != nil {
+				return b.err
+			}
+			if err := r.take(applying, b); err != nil {
+				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+					return r.stopped(ctx)
+				}
+				return fmt.Errorf("%s: %w", b.entry.At, err)
+			}
+			show.update()
+		}
+	}
+}
+
+// stopped says why there is nothing more to apply: the end of the files, an interrupt, or a
+// failure of the engine.
+func (r *replayRun) stopped(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return fmt.Errorf("at block %d: %w", r.engine.Cursor().Number, errInterrupted)
+}
+
+// withGrace gives a context that ends some time after its parent.
+func withGrace(parent context.Context, grace time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { time.AfterFunc(grace, cancel) })
+	return ctx, func() { stop(); cancel() }
+}
+
+// take applies a block, or passes it over.
+func (r *replayRun) take(ctx context.Context, b readBlock) error {
+	cursor := r.engine.Cursor()
+	if b.entry.Number <= cursor.Number {
+		return r.passOver(ctx, b, cursor)
+	}
+	if !b.entry.HasAccessList() {
+		return fmt.Errorf("%s %w", b.entry, blockfile.ErrPreAmsterdam)
+	}
+	done, err := r.apply(ctx, b.block)
+	if err != nil {
+		return err
+	}
+	r.sum.Applied++
+	r.sum.Accounts += done.Accounts
+	r.sum.Slots += done.Slots
+	r.meter.applied(done.Number, done.Slots)
+	return nil
+}
+
+func (r *replayRun) apply(ctx context.Context, b blockfile.Block) (balsa.Applied, error) {
+	return r.engine.Apply(ctx, balsa.Block{
+		Header: b.Header, BAL: b.BAL, Transactions: b.Transactions,
+	})
+}
+
+// passOver takes a block at or below the cursor: one that the store holds, or one from before the
+// store's first block, of which the store knows nothing. Anything else is on another branch.
+func (r *replayRun) passOver(ctx context.Context, b readBlock, cursor state.Cursor) error {
+	known := b.entry.Hash == cursor.Hash
+	if !known && b.entry.Number < cursor.Number && b.entry.HasAccessList() {
+		done, err := r.apply(ctx, b.block)
+		if err != nil && !errors.Is(err, balsa.ErrUnknownParent) {
+			return err
+		}
+		known = err == nil && done.Known
+	}
+	switch {
+	case known:
+		r.sum.Known++
+		r.lastKnown = b.entry.Hash
+	case b.entry.Number == cursor.Number || r.sum.Known > 0 && b.entry.Parent == r.lastKnown:
+		return fmt.Errorf("%s: %w, which is at block %d (%s)", b.entry, errOtherBranch,
+			cursor.Number, cursor.Hash)
+	default:
+		r.sum.Older++
+	}
+	r.meter.passed()
+	return nil
+}
+
+func (r *replayRun) summary() replaySummary {
+	r.sum.Cursor = r.engine.Cursor()
+	return r.sum
+}
+
+// printReplay prints what was done, also where it ended with an error.
+func (s *session) printReplay(sum replaySummary, asJSON bool, failed error) error {
+	perSecond := func(n int) float64 {
+		if sum.Took <= 0 {
+			return 0
+		}
+		return float64(n) / sum.Took.Seconds()
+	}
+	if asJSON {
+		out := struct {
+			Applied     int        `json:"blocksApplied"`
+			Proven      int        `json:"rootsProven"`
+			Known       int        `json:"blocksKnown"`
+			Older       int        `json:"blocksOlder"`
+			Accounts    int        `json:"accountsChanged"`
+			Slots       int        `json:"slotsChanged"`
+			Seconds     float64    `json:"seconds"`
+			BlocksASec  float64    `json:"blocksPerSecond"`
+			SlotsPerSec float64    `json:"slotsPerSecond"`
+			Cursor      cursorJSON `json:"cursor"`
+			Error       string     `json:"error,omitempty"`
+		}{sum.Applied, sum.Applied, sum.Known, sum.Older, sum.Accounts, sum.Slots,
+			sum.Took.Seconds(), perSecond(sum.Applied), perSecond(sum.Slots),
+			jsonCursor(sum.Cursor), ""}
+		if failed != nil {
+			out.Error = failed.Error()
+		}
+		return s.printJSON(out)
+	}
+	if sum.Known > 0 {
+		s.printf("%d blocks passed over: the store holds them\n", sum.Known)
+	}
+	if sum.Older > 0 {
+		s.printf("%d blocks passed over: they lie below the blocks that the store holds\n", sum.Older)
+	}
+	s.printf("%d blocks applied, %d roots proven in %s (%.1f blocks/s, %.0f slots/s), cursor %s\n",
+		sum.Applied, sum.Applied, sum.Took.Round(time.Millisecond), perSecond(sum.Applied),
+		perSecond(sum.Slots), formatCursor(sum.Cursor))
+	return nil
+}
+
+func formatCursor(c state.Cursor) string {
+	return fmt.Sprintf("%d %s root %s", c.Number, c.Hash, c.Root)
+}
