@@ -22,14 +22,15 @@
 //
 //   - "statedb": core/state.StateDB.ApplyBlockAccessList and Commit over the path database, as
 //     its parallel block processing does. The last 128 blocks and a buffer stay in memory; what
-//     they will cost to write shows in the column "close" only.
+//     they cost to write shows in the columns "close" and "in all".
 //   - "snap": flat rows and trie nodes of each block in one batch, as its snap/2 catch-up does
 //     with the tries kept up to date. That function is not exported, so the peer here is written
 //     anew over the same exported parts: package trie and core/rawdb.
 //
 // Neither waits for the disk; nor does Balsa where BALSA_BENCH_NOSYNC is set.
 //
-// The sides alternate by segments of some blocks, with a garbage collection before each, so that
-// a side pays for its own garbage. What a side does in the background beyond its segment, such as
-// compactions, falls on the other: a segment as long as the run shows how much that is.
+// The sides alternate by segments of some blocks, with a garbage collection before each. After a
+// segment the run waits until the process has gone quiet, so that one side's compactions do not
+// fall on the next; that time is the column "settle". "in all" is an average block with its share
+// of settling and of the close, where statedb writes what it has kept in memory.
 package bench

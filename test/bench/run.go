@@ -25,6 +25,7 @@ type Side interface {
 type Result struct {
 	Name   string
 	Blocks []time.Duration // of each block
+	Settle time.Duration   // after the segments, until nothing went on in the background any more
 	Close  time.Duration
 }
 
@@ -59,6 +60,11 @@ func runSegments(s Sizes, g *Genesis, sides []Side, results []Result) error {
 		blocks := s.segment(from)
 		for i, side := range sides {
 			runtime.GC()
+			settle()
+			stop, err := profile(s.Profile, from, side)
+			if err != nil {
+				return err
+			}
 			for j := range blocks {
 				b := &blocks[j]
 				start := time.Now()
@@ -75,6 +81,8 @@ func runSegments(s Sizes, g *Genesis, sides []Side, results []Result) error {
 						b.header.Number, root, sides[0].Name(), b.header.Root)
 				}
 			}
+			results[i].Settle += settle()
+			stop()
 		}
 	}
 	return nil

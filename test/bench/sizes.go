@@ -32,6 +32,7 @@ type Sizes struct {
 	CacheMB   int    // memory of each side's Pebble, in mebibytes; half of it is block cache
 	NoSync    bool   // Balsa does not wait for the disk either
 	Dir       string // where the stores lie; "": a temporary folder
+	Profile   string // file for a CPU profile of Balsa's segments alone; "": none
 }
 
 // DefaultSizes takes a second or two a run.
@@ -69,7 +70,7 @@ func (s Sizes) Validate() error {
 }
 
 // SizesFromEnv reads, over the defaults, BALSA_BENCH_ACCOUNTS, _CONTRACTS, _SLOTS, _BLOCKS,
-// _SEGMENT, _CACHE_MB, _FAMILY, _NOSYNC (any value) and _DIR.
+// _SEGMENT, _CACHE_MB, _FAMILY, _NOSYNC (any value), _DIR and _PROFILE.
 func SizesFromEnv(getenv func(string) string) (Sizes, error) {
 	s := DefaultSizes()
 	var errs []error
@@ -95,7 +96,7 @@ func SizesFromEnv(getenv func(string) string) (Sizes, error) {
 		s.Family = Family(v)
 	}
 	s.NoSync = getenv("BALSA_BENCH_NOSYNC") != ""
-	s.Dir = getenv("BALSA_BENCH_DIR")
+	s.Dir, s.Profile = getenv("BALSA_BENCH_DIR"), getenv("BALSA_BENCH_PROFILE")
 	if err := errors.Join(errs...); err != nil {
 		return Sizes{}, err
 	}

@@ -27,18 +27,32 @@ func Summarize(times []time.Duration) Summary {
 // Millis is a duration in milliseconds.
 func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// InAll is what an average block took with its share of what went on in the background and of what
+// the side had put off until its close.
+func (r *Result) InAll() time.Duration {
+	sum := r.Settle + r.Close
+	for _, d := range r.Blocks {
+		sum += d
+	}
+	return sum / time.Duration(len(r.Blocks))
+}
+
 // Table shows the results side by side, in milliseconds a block, and how many times as long as
 // the last side each takes.
 func Table(results []Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-14s %8s %8s %8s %8s %8s %9s %14s %13s\n", "ms a block", "average",
-		"median", "p90", "p99", "max", "close, s", "ratio, average", "ratio, median")
-	last := Summarize(results[len(results)-1].Blocks)
+	fmt.Fprintf(&b, "%-14s %8s %8s %8s %8s %8s %9s %9s %9s %14s %13s\n", "ms a block", "average",
+		"median", "p90", "p99", "max", "settle", "in all", "close, s", "ratio, in all",
+		"ratio, median")
+	ours := results[len(results)-1]
+	last := Summarize(ours.Blocks)
 	for _, r := range results {
 		s := Summarize(r.Blocks)
-		fmt.Fprintf(&b, "%-14s %8.2f %8.2f %8.2f %8.2f %8.2f %9.2f %14.2f %13.2f\n", r.Name,
-			Millis(s.Average), Millis(s.Median), Millis(s.P90), Millis(s.P99), Millis(s.Max),
-			r.Close.Seconds(), float64(s.Average)/float64(last.Average),
+		settled := r.Settle / time.Duration(len(r.Blocks))
+		fmt.Fprintf(&b, "%-14s %8.2f %8.2f %8.2f %8.2f %8.2f %9.2f %9.2f %9.2f %14.2f %13.2f\n",
+			r.Name, Millis(s.Average), Millis(s.Median), Millis(s.P90), Millis(s.P99),
+			Millis(s.Max), Millis(settled), Millis(r.InAll()), r.Close.Seconds(),
+			float64(r.InAll())/float64(ours.InAll()),
 			float64(s.Median)/float64(last.Median))
 	}
 	return b.String()
