@@ -1,7 +1,7 @@
 # make run    build bin/balsa, make a store from the sample chain's genesis and replay the chain
 # make test   vet and test everything
 # make race   the tests again under the race detector (needs a C compiler)
-# make bench-blocks   blocks on a state of 1 M accounts, go-ethereum beside them
+# make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
 GO      ?= go
 BIN     := bin/balsa
@@ -34,3 +34,8 @@ fmt-check:
 
 clean:
 	rm -rf bin
+
+bench-blocks:
+	BALSA_BENCH_ACCOUNTS=1000000 BALSA_BENCH_CONTRACTS=10000 BALSA_BENCH_SLOTS=100 \
+	BALSA_BENCH_BLOCKS=300 BALSA_BENCH_SEGMENT=100 BALSA_BENCH_CACHE_MB=1024 BALSA_BENCH_NOSYNC=1 \
+	$(GO) test -run '^$$' -bench Blocks -benchtime 1x -cpu 1,2 -timeout 60m -v ./test/bench

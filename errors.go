@@ -21,6 +21,7 @@ var (
 	ErrPreAmsterdam  = balactor.ErrPreAmsterdam
 	ErrNoBAL         = balactor.ErrNoBAL
 	ErrBALHash       = balactor.ErrBALHash
+	ErrOrphanSlot    = balactor.ErrOrphanSlot
 	ErrUnknownParent = balactor.ErrUnknownParent
 	ErrWrongRoot     = balactor.ErrWrongRoot
 	ErrNotAncestor   = balactor.ErrNotAncestor

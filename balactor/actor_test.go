@@ -236,3 +236,37 @@ func TestABlockThatIsKnownIsNotAppliedTwice(t *testing.T) {
 		}
 	}
 }
+
+// EIP-7928 has no rule for it, but no execution leaves storage to an account that is not there.
+func TestASlotOfAnAccountThatIsAbsentAfterwardsIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		value common.Hash
+		want  error
+	}{
+		"set":     {common.Hash{31: 1}, ErrOrphanSlot},
+		"cleared": {common.Hash{}, nil}, // changes nothing
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, Options{Workers: 1}, nil)
+			b := r.block(1)
+			list := &bal.AccessList{Accounts: []bal.AccountChanges{{
+				Address: common.Address{9},
+				StorageChanges: []bal.SlotChanges{{
+					Slot: common.Hash{31: 7}, Changes: []bal.StorageChange{{Index: 1, Value: tc.value}},
+				}},
+			}}}
+			b.BAL = bal.Encode(list)
+			hash := bal.Hash(b.BAL)
+			b.Header.BlockAccessListHash, b.Header.Root = &hash, trie.EmptyRoot
+			r.send(b)
+			if tc.want == nil {
+				actorstest.Expect[*messages.BlockApplied](t, r.probe)
+				return
+			}
+			m := actorstest.Expect[*messages.BlockRejected](t, r.probe)
+			if !errors.Is(m.Err, tc.want) {
+				t.Fatal(m.Err)
+			}
+		})
+	}
+}

@@ -13,8 +13,12 @@ var (
 	ErrBadHeader    = errors.New("the header is incomplete")
 	ErrPreAmsterdam = errors.New("the block was made before Amsterdam: its header has no block " +
 		"access list hash, and it cannot be applied without executing it")
-	ErrNoBAL         = errors.New("the block access list is not available")
-	ErrBALHash       = errors.New("the block access list does not hash to what its header says")
+	ErrNoBAL   = errors.New("the block access list is not available")
+	ErrBALHash = errors.New("the block access list does not hash to what its header says")
+	// ErrOrphanSlot: no execution produces such a list. Only code sets slots, an account with code is
+	// not empty, and since EIP-6780 what a transaction creates and destroys has no storage left.
+	ErrOrphanSlot = errors.New("the list leaves a slot to an account that does not exist " +
+		"afterwards")
 	ErrUnknownParent = errors.New("the parent is not the cursor")
 	ErrWrongRoot     = errors.New("the state root differs from the header's")
 	ErrNotAncestor   = errors.New("the block is not an ancestor of the cursor")

@@ -95,6 +95,11 @@ func (r *storageRun) read(a *accountRun, t *messages.AccountTarget) (err error) 
 	}
 	a.emptyStorage = a.pre.StorageRoot == trie.EmptyRoot
 	if a.absent && !t.Exact {
+		for i := range t.Slots {
+			if t.Slots[i].Value != nil {
+				return fmt.Errorf("slot with hash %s: %w", t.Slots[i].Hash, ErrOrphanSlot)
+			}
+		}
 		return r.dropSlots(a)
 	}
 	return r.slots(a)
