@@ -58,8 +58,8 @@ func (c *cell) running() bool { return c.state.Load() == stateRunning }
 
 func (c *cell) stopping() bool { return c.state.Load() >= stateStopping }
 
-// produce makes an incarnation. A New that panics does not do so here, in the midst of proto.actor's
-// restart: its shell fails at Started, which is an ordinary failure.
+// produce makes an incarnation. A New that panics does not do so here, in the midst of
+// proto.actor's restart: its shell fails at Started, which is an ordinary failure.
 func (c *cell) produce() actor.Actor {
 	sh := &shell{cell: c, incarnation: c.incarnation.Add(1)}
 	if c.first != nil {

@@ -26,8 +26,9 @@ func (c *cell) decorate(next actor.ContextDecoratorFunc) actor.ContextDecoratorF
 // the reader.
 func (c *kitContext) Children() []*actor.PID { return slices.Clone(c.Context.Children()) }
 
-// Watch has *actor.Terminated sent when who stops. A parent is told of its children anyway: watching
-// them too would tell it twice, and the second time could bury a successor of the same name.
+// Watch has *actor.Terminated sent when who stops. A parent is told of its children anyway:
+// watching them too would tell it twice, and the second time could bury a successor of the same
+// name.
 func (c *kitContext) Watch(who *actor.PID) {
 	if child := c.cell.sys.lookup(who); child != nil && child.parent == c.cell {
 		return

@@ -228,23 +228,3 @@ func TestGoexitInReceiveFailsTheActorAndNotItsMailbox(t *testing.T) {
 		t.Fatalf("%d restarts counted, want 1", n)
 	}
 }
-
-// panicky is an actor that panics on some messages.
-func panicky(on func(m any) bool) actors.Spec {
-	return actors.Spec{Name: "panicky", New: func() actor.Actor {
-		return actor.ReceiveFunc(func(c actor.Context) {
-			if on(c.Message()) {
-				panic(errBoom)
-			}
-		})
-	}}
-}
-
-// idle is an actor that does nothing.
-func idle(name string, numbered bool) actors.Spec {
-	return actors.Spec{Name: name, Numbered: numbered, New: func() actor.Actor {
-		return actor.ReceiveFunc(func(actor.Context) {})
-	}}
-}
-
-func nothing(*actor.PID) any { return "nothing" }

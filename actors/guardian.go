@@ -5,8 +5,8 @@ import "github.com/asynkron/protoactor-go/actor"
 // guardianID is a path that no Spec can name.
 const guardianID = "$guardian"
 
-// guardian is the parent of the top-level actors. It is a process without a mailbox: what is sent to
-// it is handled on the goroutine of the actor that sends.
+// guardian is the parent of the top-level actors. It is a process without a mailbox: what is sent
+// to it is handled on the goroutine of the actor that sends.
 type guardian struct {
 	sys *System
 	pid *actor.PID

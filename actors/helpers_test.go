@@ -122,3 +122,35 @@ func (g gatekeeper) wait() {
 	g.entered <- struct{}{}
 	<-g.open
 }
+
+// specOf is an actor that is a function.
+func specOf(name string, f actor.ReceiveFunc) actors.Spec {
+	return actors.Spec{Name: name, New: func() actor.Actor { return f }}
+}
+
+// blocking is an actor that waits at the gate when it gets a string.
+func blocking(gate gatekeeper) actors.Spec {
+	return specOf("blocking", func(c actor.Context) {
+		if _, ok := c.Message().(string); ok {
+			gate.wait()
+		}
+	})
+}
+
+// panicky is an actor that panics on some messages.
+func panicky(on func(m any) bool) actors.Spec {
+	return specOf("panicky", func(c actor.Context) {
+		if on(c.Message()) {
+			panic(errBoom)
+		}
+	})
+}
+
+// idle is an actor that does nothing.
+func idle(name string, numbered bool) actors.Spec {
+	sp := specOf(name, func(actor.Context) {})
+	sp.Numbered = numbered
+	return sp
+}
+
+func nothing(*actor.PID) any { return "nothing" }

@@ -19,10 +19,10 @@ import (
 //	dozing     no reader is at work, as the mailbox is suspended: whoever pushes a system message
 //	           schedules one, a user message waits (and dozes too, so that the next pusher knows)
 //
-// The reader takes the whole stack and sorts it into queues of its own. It goes to sleep by replacing
-// nil with asleep or dozing: that fails where something has been pushed since it last looked. So a
-// message is either seen by the reader that is at work, or its sender sees that there is none. No
-// message falls between, and nobody spins.
+// The reader takes the whole stack and sorts it into queues of its own. It goes to sleep by
+// replacing nil with asleep or dozing: that fails where something has been pushed since it last
+// looked. So a message is either seen by the reader that is at work, or its sender sees that there
+// is none. No message falls between, and nobody spins.
 type mailbox struct {
 	dispatcher actor.Dispatcher
 	invoker    actor.MessageInvoker
@@ -32,14 +32,15 @@ type mailbox struct {
 	users    atomic.Int64 // user messages that have not been handed over
 	usersMax atomic.Int64
 
-	// The reader's own. What one reader wrote the next one sees: they follow each other through head.
+	// The reader's own. What one reader wrote the next one sees: they follow each other through
+	// head.
 	suspended bool // only system messages are handed over
 	system    fifo
 	urgent    fifo
 	user      fifo
 }
 
-// letter is a message on the stack; it is not changed once it is pushed, but for next by the reader.
+// letter is a message on the stack. Once it is pushed only the reader changes it, and of it next.
 type letter struct {
 	next   *letter // pushed before
 	msg    any
@@ -186,12 +187,12 @@ func (m *mailbox) next() (msg any, user, ok bool) {
 		if m.head.Load() != nil {
 			m.collect()
 		}
-		sleep := asleep
+		as := asleep
 		switch {
 		case m.system.len() > 0:
 			return m.system.pop(), false, true
 		case m.suspended:
-			sleep = dozing
+			as = dozing
 		case m.urgent.len() > 0:
 			m.users.Add(-1)
 			return m.urgent.pop(), true, true
@@ -199,11 +200,14 @@ func (m *mailbox) next() (msg any, user, ok bool) {
 			m.users.Add(-1)
 			return m.user.pop(), true, true
 		}
-		if m.head.CompareAndSwap(nil, sleep) {
+		if m.sleep(as) {
 			return nil, false, false
 		}
 	}
 }
+
+// sleep ends the reader's turn; false: something has been pushed since it last looked.
+func (m *mailbox) sleep(as *letter) bool { return m.head.CompareAndSwap(nil, as) }
 
 // collect sorts what was pushed into the reader's queues, the first pushed first.
 func (m *mailbox) collect() {

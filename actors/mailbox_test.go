@@ -263,6 +263,31 @@ func TestFifoKeepsOrderAndBoundsItsMemory(t *testing.T) {
 	}
 }
 
+func TestReaderDoesNotSleepOverWhatWasPushedSinceItsLastLook(t *testing.T) {
+	for _, as := range []*letter{asleep, dozing} {
+		m, d, _ := newRecorded(t)
+		d.due = nil // the test is the reader
+		m.suspended = as == dozing
+		m.PostSystemMessage("late")
+		if len(d.due) != 0 {
+			t.Fatal("the sender woke a second reader")
+		}
+		if m.sleep(as) {
+			t.Fatal("the reader sleeps, the message is lost")
+		}
+		if msg, _, ok := m.next(); !ok || msg != "late" {
+			t.Fatalf("got %v, %v", msg, ok)
+		}
+		if _, _, ok := m.next(); ok || m.head.Load() != as {
+			t.Fatal("the reader does not sleep")
+		}
+		m.PostSystemMessage("later")
+		if len(d.due) != 1 {
+			t.Fatalf("%d readers were woken, want 1", len(d.due))
+		}
+	}
+}
+
 // TestNoMessageIsLostBetweenTheLastLookAndIdle has senders wait for each message's acknowledgement,
 // so that the mailbox runs empty and goes idle after nearly every one.
 func TestNoMessageIsLostBetweenTheLastLookAndIdle(t *testing.T) {
@@ -300,6 +325,38 @@ func TestNoMessageIsLostBetweenTheLastLookAndIdle(t *testing.T) {
 	wg.Wait()
 	if p.live.Load() > 5 {
 		t.Errorf("%d goroutines", p.live.Load())
+	}
+}
+
+// TestNoMessageIsLostWhereTheReaderRunsEmptyUnderFire has senders that wait for nothing and a
+// reader as fast as they are: a push falls into every step of its going to sleep.
+func TestNoMessageIsLostWhereTheReaderRunsEmptyUnderFire(t *testing.T) {
+	const senders, each = 2, 150_000
+	p := newPool(4)
+	defer p.Close()
+	m := newMailbox()
+	var got atomic.Int64
+	done := make(chan struct{})
+	m.RegisterHandlers(&recorder{user: func(any) {
+		if got.Add(1) == senders*each {
+			close(done)
+		}
+	}}, p)
+	m.Start()
+	for range senders {
+		go func() {
+			for n := range each {
+				m.PostUserMessage(n)
+				for range n % 50 { // some of the time of a reader's turn
+					_ = m.users.Load()
+				}
+			}
+		}()
+	}
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatalf("%d of %d messages are lost", senders*each-got.Load(), senders*each)
 	}
 }
 

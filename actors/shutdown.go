@@ -27,8 +27,8 @@ func (s *System) Stop(ctx context.Context, pid *actor.PID) error {
 }
 
 // Shutdown stops the top-level actors one after another, the last started first, each with its
-// children after it has handled what was sent to it. From then on nothing is delivered: what is sent
-// is counted as a dead letter, asks end with ErrStopped.
+// children after it has handled what was sent to it. From then on nothing is delivered: what is
+// sent is counted as a dead letter, asks end with ErrStopped.
 //
 // When ctx ends, the actors that are left are told to stop past their queues, and Shutdown returns
 // an error with their paths without waiting for them. A second Shutdown waits for the first one and

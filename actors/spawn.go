@@ -92,8 +92,8 @@ func (c *cell) props() *actor.Props {
 		actor.WithSenderMiddleware(c.sys.sender))
 }
 
-// enlist puts a top-level actor on the list that Shutdown works off; false: that has begun. An actor
-// that has ended already is not put there.
+// enlist puts a top-level actor on the list that Shutdown works off; false: that has begun. An
+// actor that has ended already is not put there.
 func (s *System) enlist(c *cell) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

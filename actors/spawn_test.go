@@ -106,6 +106,7 @@ func TestSuccessorOfTheSameNameIsAChildLikeItsPredecessor(t *testing.T) {
 func TestSpecsThatCannotBeUsedAreRefused(t *testing.T) {
 	s := newSystem(t)
 	do := func() actor.Actor { return actor.ReceiveFunc(func(actor.Context) {}) }
+	children := actors.Restarts{Within: -1}
 	for name, c := range map[string]struct {
 		spec actors.Spec
 		want error
@@ -115,7 +116,7 @@ func TestSpecsThatCannotBeUsedAreRefused(t *testing.T) {
 		"the kit's own":   {actors.Spec{Name: "$ask1", New: do}, actors.ErrBadName},
 		"a long name":     {actors.Spec{Name: strings.Repeat("a", 65), New: do}, actors.ErrBadName},
 		"no New":          {actors.Spec{Name: "a"}, actors.ErrBadSpec},
-		"negative Within": {actors.Spec{Name: "a", New: do, Children: actors.Restarts{Within: -1}}, actors.ErrBadSpec},
+		"negative Within": {actors.Spec{Name: "a", New: do, Children: children}, actors.ErrBadSpec},
 	} {
 		if _, err := s.Spawn(c.spec); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v", name, err)

@@ -46,16 +46,15 @@ func TestContextStopJumpsTheQueueAndWhatItDropsIsCounted(t *testing.T) {
 	s := newSystem(t)
 	probe, report := actorstest.NewProbe(t, s), actorstest.NewProbe(t, s)
 	gate := newGatekeeper()
-	parent, pids := spawnParent(t, s, probe, atOnce, actors.Spec{Name: "child", New: func() actor.Actor {
-		return actor.ReceiveFunc(func(c actor.Context) {
-			switch m := c.Message().(type) {
-			case string:
-				gate.wait()
-			case int:
-				c.Send(report.PID, m)
-			}
-		})
-	}})
+	child := specOf("child", func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case string:
+			gate.wait()
+		case int:
+			c.Send(report.PID, m)
+		}
+	})
+	parent, pids := spawnParent(t, s, probe, atOnce, child)
 	s.Send(background, pids[0], "block")
 	<-gate.entered
 	for n := range 100 {
@@ -76,20 +75,19 @@ func TestUserMessagesWhileStoppingAreDroppedAndCounted(t *testing.T) {
 	s := newSystem(t)
 	probe, report := actorstest.NewProbe(t, s), actorstest.NewProbe(t, s)
 	gate := newGatekeeper()
-	parent, pids := spawnParent(t, s, probe, atOnce, actors.Spec{Name: "child", New: func() actor.Actor {
-		return actor.ReceiveFunc(func(c actor.Context) {
-			switch m := c.Message().(type) {
-			case *actor.Started:
-				grandchild, err := s.SpawnChild(c, blocking(gate))
-				if err != nil {
-					panic(err)
-				}
-				c.Send(grandchild, "block")
-			default:
-				c.Send(report.PID, m)
+	child := specOf("child", func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case *actor.Started:
+			grandchild, err := s.SpawnChild(c, blocking(gate))
+			if err != nil {
+				panic(err)
 			}
-		})
-	}})
+			c.Send(grandchild, "block")
+		default:
+			c.Send(report.PID, m)
+		}
+	})
+	parent, pids := spawnParent(t, s, probe, atOnce, child)
 	<-gate.entered
 	s.Send(background, parent, actorstest.Do(func(c actor.Context) { c.Stop(pids[0]) }))
 	actorstest.Expect[*actor.Stopping](t, report) // it waits for its child now
@@ -263,7 +261,8 @@ func TestShutdownEndsWithItsContextAndNamesWhatStillRuns(t *testing.T) {
 	if err := <-asked; !errors.Is(err, actors.ErrStopped) {
 		t.Fatalf("ask: %v", err)
 	}
-	for _, want := range []string{"last", "first"} { // stopped past its queue, without being waited for
+	// The first one was stopped past its queue, without being waited for.
+	for _, want := range []string{"last", "first"} {
 		if got := <-names; got != want {
 			t.Fatalf("%s stopped, want %s", got, want)
 		}

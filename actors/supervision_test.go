@@ -99,27 +99,25 @@ func TestRestartBehindAStopDoesNotReviveTheActor(t *testing.T) {
 	s := actorstest.NewSystem(t, actors.Options{Clock: clock})
 	probe := actorstest.NewProbe(t, s)
 	gate := newGatekeeper()
-	parent, pids := spawnParent(t, s, probe, policy, actors.Spec{Name: "child", New: func() actor.Actor {
-		return actor.ReceiveFunc(func(c actor.Context) {
-			switch m := c.Message().(type) {
-			case *actor.Started:
-				grandchild, err := s.SpawnChild(c, blocking(gate))
-				if err != nil {
-					panic(err)
-				}
-				c.Send(grandchild, "block")
-			case *actor.Stopping:
-				c.Send(probe.PID, m)
-			case string:
-				panic(errBoom)
+	child := specOf("child", func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case *actor.Started:
+			grandchild, err := s.SpawnChild(c, blocking(gate))
+			if err != nil {
+				panic(err)
 			}
-		})
-	}})
-	child := pids[0]
+			c.Send(grandchild, "block")
+		case *actor.Stopping:
+			c.Send(probe.PID, m)
+		case string:
+			panic(errBoom)
+		}
+	})
+	parent, pids := spawnParent(t, s, probe, policy, child)
 	<-gate.entered
-	s.Send(background, child, "fail")
+	s.Send(background, pids[0], "fail")
 	clock.WaitPending(1)
-	s.Send(background, parent, actorstest.Do(func(c actor.Context) { c.Stop(child) }))
+	s.Send(background, parent, actorstest.Do(func(c actor.Context) { c.Stop(pids[0]) }))
 	actorstest.Expect[*actor.Stopping](t, probe) // and waits for its child now
 	clock.Advance(policy.Backoff)                // the Restart comes
 	close(gate.open)
@@ -152,6 +150,37 @@ func TestParentThatStopsDoesNotRestartItsChildren(t *testing.T) {
 	actorstest.Expect[*actor.Terminated](t, probe)
 }
 
+func TestParentThatRestartsIsNotToldThatAFormerChildRestarted(t *testing.T) {
+	s := newSystem(t)
+	probe := actorstest.NewProbe(t, s)
+	childGate, parentGate := newGatekeeper(), newGatekeeper()
+	starts := 0
+	parent, pids := spawnParent(t, s, probe, atOnce, specOf("child", func(c actor.Context) {
+		switch c.Message().(type) {
+		case *actor.Started:
+			if starts++; starts == 2 {
+				childGate.wait() // its parent is told behind this
+			}
+		case string:
+			panic(errBoom)
+		}
+	}))
+	s.Send(background, pids[0], "fail")
+	<-childGate.entered
+	s.Send(background, parent, actorstest.Do(func(actor.Context) { parentGate.wait() }))
+	s.Send(background, parent, actorstest.Do(func(actor.Context) { panic(errBoom) }))
+	<-parentGate.entered
+	close(childGate.open)
+	eventually(t, "ChildRestarted behind the panic", func() bool {
+		return stats(s, parent).Depth == 2
+	})
+	close(parentGate.open)
+	actorstest.Expect[*actor.Terminated](t, probe) // to the incarnation that restarts
+	actorstest.Expect[actorstest.Spawned](t, probe)
+	s.Send(background, parent, actorstest.Do(func(c actor.Context) { c.Send(probe.PID, "done") }))
+	actorstest.Expect[string](t, probe)
+}
+
 func TestParentThatRestartsIsNotToldOfItsFormerChildren(t *testing.T) {
 	s := newSystem(t)
 	probe := actorstest.NewProbe(t, s)
@@ -161,7 +190,7 @@ func TestParentThatRestartsIsNotToldOfItsFormerChildren(t *testing.T) {
 	s.Send(background, parent, actorstest.Do(func(actor.Context) { gate.wait() }))
 	<-gate.entered
 	s.Send(background, parent, actorstest.Do(func(c actor.Context) { panic(errBoom) }))
-	// The child is given up while the parent is busy; ChildFailed lands behind the panic.
+	// Whenever the child is given up, ChildFailed lands behind the panic.
 	s.Send(background, pids[0], "fail")
 	close(gate.open)
 	actorstest.Expect[*actor.Terminated](t, probe)
@@ -217,15 +246,4 @@ func TestOnFatalMayShutDown(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-}
-
-// blocking is an actor that waits at the gate when it gets a string.
-func blocking(gate gatekeeper) actors.Spec {
-	return actors.Spec{Name: "blocking", New: func() actor.Actor {
-		return actor.ReceiveFunc(func(c actor.Context) {
-			if _, ok := c.Message().(string); ok {
-				gate.wait()
-			}
-		})
-	}}
 }

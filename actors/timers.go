@@ -36,7 +36,8 @@ type TimerFired struct {
 	msg   any
 }
 
-// NewTimers makes the timers of the incarnation that calls it, at *actor.Started. They stop with it.
+// NewTimers makes the timers of the incarnation that calls it, at *actor.Started. They stop with
+// it.
 func NewTimers(s *System, self *actor.PID) *Timers {
 	t := &Timers{sys: s, self: self, cell: s.lookup(self), active: make(map[any]timer)}
 	if t.cell != nil {

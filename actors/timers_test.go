@@ -15,6 +15,7 @@ type timed struct {
 	sys    *actors.System
 	report *actor.PID
 	timers *actors.Timers
+	start  func(t *actors.Timers) // when it starts; may be nil
 }
 
 type withTimers func(c actor.Context, t *actors.Timers)
@@ -23,6 +24,9 @@ func (a *timed) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		a.timers = actors.NewTimers(a.sys, c.Self())
+		if a.start != nil {
+			a.start(a.timers)
+		}
 		c.Send(a.report, "started")
 	case withTimers:
 		m(c, a.timers)
@@ -113,6 +117,26 @@ func TestTimerOfAnEarlierIncarnationIsRefused(t *testing.T) {
 	clock.Advance(2 * time.Hour)
 	expect(t, probe, "right")
 	actorstest.ExpectNone(t, probe)
+}
+
+func TestTimerOfAnEarlierIncarnationIsNotTakenForTheSameOfThisOne(t *testing.T) {
+	clock := actors.NewManualClock(epoch)
+	s := actorstest.NewSystem(t, actors.Options{Clock: clock, Restarts: atOnce})
+	probe := actorstest.NewProbe(t, s)
+	pid := spawnNew(t, s, "timed", func() actor.Actor {
+		return &timed{sys: s, report: probe.PID, start: func(t *actors.Timers) {
+			t.Start("same", time.Second, "fired")
+		}}
+	})
+	expect(t, probe, "started")
+	s.Send(background, pid, withTimers(func(actor.Context, *actors.Timers) {
+		clock.Advance(time.Second) // its message is in the queue now
+		panic(errBoom)
+	}))
+	expect(t, probe, "started") // with a timer of the same key and generation
+	expect(t, probe, "refused")
+	clock.Advance(time.Second)
+	expect(t, probe, "fired")
 }
 
 func TestTimersOfAnEarlierIncarnationStartNothing(t *testing.T) {

@@ -32,8 +32,26 @@ func (l pebbleLogger) Errorf(format string, args ...any) { l.line(slog.LevelErro
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.line(slog.LevelError, format, args)
-	l.fail.set(fmt.Errorf("pebble: "+format, args...))
+	l.fail.set(fatalError{fmt.Sprintf("pebble: "+format, args...), firstError(args)})
 	runtime.Goexit()
+}
+
+// fatalError is a line of Fatalf, and the error in it if there was one.
+type fatalError struct {
+	line string
+	err  error
+}
+
+func (e fatalError) Error() string { return e.line }
+func (e fatalError) Unwrap() error { return e.err }
+
+func firstError(args []any) error {
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxBackgroundErrors is how many flushes and compactions may fail in a row. Pebble tries again at
@@ -53,7 +71,7 @@ func listener(log *slog.Logger, fail *failure) *pebble.EventListener {
 			log.Error("flush or compaction failed", "err", err)
 			if inRow.Add(1) == maxBackgroundErrors {
 				fail.set(fmt.Errorf("%d flushes and compactions failed in a row: %w",
-					maxBackgroundErrors, err))
+					maxBackgroundErrors, readError(err)))
 			}
 		},
 		// The read that met the damage returns ErrCorrupt; without this handler Pebble calls Fatalf.

@@ -58,8 +58,11 @@ type Sizes struct {
 	Cache    uint64 // blocks of tables kept in memory
 }
 
-// Sizes returns the store's sizes; ErrClosed once it is closed.
+// Sizes returns the store's sizes; ErrClosed once it is closed, ErrStoreFailed after a failure.
 func (s *Store) Sizes() (Sizes, error) {
+	if err := s.fail.err(); err != nil { // Pebble's locks may be held for good
+		return Sizes{}, fmt.Errorf("store sizes: %w", err)
+	}
 	v, err := s.acquire() // keeps the database open
 	if err != nil {
 		return Sizes{}, fmt.Errorf("store sizes: %w", err)

@@ -115,6 +115,8 @@ func pebbleOptions(o *Options, fs vfs.FS, fail *failure) *pebble.Options {
 		Logger:                      pebbleLogger{o.Logger, fail},
 		EventListener:               listener(o.Logger, fail),
 	}
+	// No compactions because of reads: what runs when would hang on who reads what.
+	p.Experimental.ReadSamplingMultiplier = -1
 	for i := range p.Levels {
 		// Large blocks: fewer index entries to search, and the cache holds state that is read once.
 		p.Levels[i].BlockSize = 16 << 10

@@ -2,7 +2,6 @@ package state
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // Snapshot is the state at one block, whatever is written later. It is safe for concurrent use and
-// must be closed: it holds on to memory and files. After Close its methods return ErrClosed, but
+// must be closed: it holds on to memtables and files that are obsolete otherwise. After Close its methods return ErrClosed, but
 // the readers and iterators made from it live on until they are closed themselves.
 type Snapshot struct {
 	s *Store
@@ -63,20 +62,7 @@ func (sn *Snapshot) get(key []byte, f func(value []byte) error) (found bool, err
 	if sn.v == nil {
 		return false, sn.err
 	}
-	switch value, st := sn.v.recentRow(key); st {
-	case rowDeleted:
-		return false, nil
-	case rowPresent:
-		return true, f(value)
-	}
-	value, closer, err := sn.v.all.Get(key)
-	if isNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, readError(err)
-	}
-	return true, errors.Join(f(value), closer.Close())
+	return sn.v.get(key, f)
 }
 
 // Account returns the account with the given address hash; false if there is none.

@@ -10,20 +10,27 @@ import (
 
 // view is one consistent state of the store, shared by those who read it. It is counted: the store
 // holds one reference while it is current, each snapshot, reader and iterator another.
+//
+// It rests on iterators that are never moved, only cloned: an iterator holds on to tables and
+// memtables as they were. Pebble's snapshots will not do: closing one waits for the manifest's
+// lock, which a failed store may never give up.
 type view struct {
 	cursor Cursor
 	built  bool
 	refs   atomic.Int32
 
+	// gens hold all rows written since the block that files shows, newest generation first. Empty
+	// where reads are plain.
+	gens []*generation
+	seq  uint64 // rows of later commits in gens are not for this view
+
+	mu sync.Mutex // guards cloning, and idle
 	// all sees everything that was written up to the cursor.
-	all *pebble.Snapshot
-	// files sees what Pebble's tables alone hold, at some block not after the cursor; gens hold
-	// all rows written since that block, newest generation first. Both are nil where reads are
-	// plain. mu guards cloning.
-	mu    sync.Mutex
+	all *pebble.Iterator
+	// files sees what Pebble's tables alone hold, at some block not after the cursor. It is nil
+	// where reads are plain.
 	files *pebble.Iterator
-	gens  []*generation
-	seq   uint64 // rows of later commits in gens are not for this view
+	idle  []*pebble.Iterator // clones of all, for point reads
 }
 
 // acquire returns the view at the cursor with a reference for the caller, who gives it back with
@@ -85,7 +92,11 @@ func (s *Store) currentLocked() (*view, error) {
 		s.recent.forget(inFiles)
 		v.files, v.gens, v.seq = files, s.recent.view(), s.recent.seq
 	}
-	v.all = s.db.NewSnapshot()
+	all, err := s.db.NewIter(nil)
+	if err != nil {
+		return nil, err
+	}
+	v.all = all
 	s.view = v
 	return v, nil
 }
@@ -117,16 +128,21 @@ func (v *view) unref() error {
 	if v.refs.Add(-1) > 0 {
 		return nil
 	}
-	var err error
-	if v.files != nil {
-		err = v.files.Close()
+	var errs []error
+	for _, it := range append(v.idle, v.all, v.files) {
+		if it != nil {
+			errs = append(errs, it.Close())
+		}
 	}
-	return errors.Join(err, v.all.Close())
+	return readError(errors.Join(errs...))
 }
 
-// iter returns an iterator over [lower, upper) that sees everything.
+// iter returns an iterator over [lower, upper) that sees everything; nil is no bound.
 func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
-	return v.all.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	o := &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
+	return v.all.Clone(pebble.CloneOptions{IterOptions: o})
 }
 
 // filesIter returns an iterator over one key space that sees the view's tables alone.
@@ -138,6 +154,41 @@ func (v *view) filesIter(space byte) (*pebble.Iterator, error) {
 		UpperBound:                []byte{space + 1},
 		OnlyReadGuaranteedDurable: true,
 	}})
+}
+
+// get calls f with the value of the row with the given key, valid during the call; found is false,
+// and f is not called, where there is none. It is safe for concurrent use.
+func (v *view) get(key []byte, f func(value []byte) error) (found bool, err error) {
+	it, err := v.takeIdle()
+	if err != nil {
+		return false, readError(err)
+	}
+	defer v.putIdle(it)
+	if !it.SeekPrefixGE(key) {
+		return false, readError(it.Error())
+	}
+	value, err := it.ValueAndErr()
+	if err != nil {
+		return false, readError(err)
+	}
+	return true, f(value)
+}
+
+func (v *view) takeIdle() (*pebble.Iterator, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n := len(v.idle); n > 0 {
+		it := v.idle[n-1]
+		v.idle = v.idle[:n-1]
+		return it, nil
+	}
+	return v.all.Clone(pebble.CloneOptions{})
+}
+
+func (v *view) putIdle(it *pebble.Iterator) {
+	v.mu.Lock()
+	v.idle = append(v.idle, it)
+	v.mu.Unlock()
 }
 
 // recentRow looks a row up among those written lately. A row that is not among them stands in the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -18,6 +19,9 @@ import (
 
 // ErrGaveUp says that an actor failed more often than its restarts allow.
 var ErrGaveUp = errors.New("the supervisor gave up")
+
+// stopTimeout bounds how long a tree that did not start is waited for. Its actors are idle.
+const stopTimeout = 10 * time.Second
 
 // Config is what the tree is made of.
 type Config struct {
@@ -58,7 +62,10 @@ func Start(ctx context.Context, cfg Config) (*Tree, error) {
 	}
 	t, err := start(ctx, sys, &cfg, giveUp)
 	if err != nil {
-		return nil, errors.Join(err, sys.Shutdown(ctx))
+		// Not ctx itself, whose end may be what went wrong.
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, sys.Shutdown(stopping))
 	}
 	return t, nil
 }

@@ -156,7 +156,8 @@ func targetOf(endpoint string, getenv func(string) string) (*target, error) {
 		return nil, nil
 	}
 	fromEnv := false
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"} {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		if endpoint == "" {
 			endpoint, fromEnv = getenv(name), true
 		}

@@ -128,12 +128,24 @@ func TestSpansReachACollector(t *testing.T) {
 		endpoint   func(host string) (flag, env, protocol string)
 	}{
 		{"host:port is gRPC", "", func(h string) (string, string, string) { return h, "", "" }},
-		{"URL is HTTP", "/v1/traces", func(h string) (string, string, string) { return "http://" + h, "", "" }},
-		{"URL with a path", "/in", func(h string) (string, string, string) { return "http://" + h + "/in", "", "" }},
-		{"URL over gRPC", "", func(h string) (string, string, string) { return "http://" + h, "", "grpc" }},
+		{"URL is HTTP", "/v1/traces", func(h string) (string, string, string) {
+			return "http://" + h, "",
+				""
+		}},
+		{"URL with a path", "/in", func(h string) (string, string, string) {
+			return "http://" + h + "/in",
+				"", ""
+		}},
+		{"URL over gRPC", "", func(h string) (string, string, string) {
+			return "http://" + h, "",
+				"grpc"
+		}},
 		{"host:port over HTTP", "/v1/traces",
 			func(h string) (string, string, string) { return h, "", "http/protobuf" }},
-		{"environment's URL", "/v1/traces", func(h string) (string, string, string) { return "", "http://" + h, "" }},
+		{"environment's URL", "/v1/traces", func(h string) (string, string, string) {
+			return "",
+				"http://" + h, ""
+		}},
 		{"environment's URL over gRPC", "",
 			func(h string) (string, string, string) { return "", "http://" + h, "grpc" }},
 		{"environment's host:port", "", func(h string) (string, string, string) { return "", h, "" }},
@@ -244,13 +256,16 @@ func TestNoCollectorCostsOneWarningAndNoHang(t *testing.T) {
 
 func TestBadEndpointsAreErrors(t *testing.T) {
 	clearEnv(t)
-	for _, endpoint := range []string{"localhost", "ftp://x:1", "http://", ":4317", "localhost:", "http://a b"} {
-		if _, err := Setup(context.Background(), Options{OTLPEndpoint: endpoint}); !errors.Is(err, ErrEndpoint) {
+	for _, endpoint := range []string{"localhost", "ftp://x:1", "http://", ":4317", "localhost:",
+		"http://a b"} {
+		if _, err := Setup(context.Background(), Options{OTLPEndpoint: endpoint}); !errors.Is(err,
+			ErrEndpoint) {
 			t.Errorf("%q: %v", endpoint, err)
 		}
 	}
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "carrier-pigeon")
-	if _, err := Setup(context.Background(), Options{OTLPEndpoint: "a:1"}); !errors.Is(err, ErrEndpoint) {
+	if _, err := Setup(context.Background(), Options{OTLPEndpoint: "a:1"}); !errors.Is(err,
+		ErrEndpoint) {
 		t.Errorf("protocol: %v", err)
 	}
 }

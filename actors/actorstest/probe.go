@@ -9,8 +9,8 @@ import (
 	"github.com/balsa-sync/balsa/actors"
 )
 
-// Probe is a process that collects what is sent to its PID. It is not an actor: it has no parent, it
-// cannot fail, and it never blocks who sends to it. Its methods are safe for concurrent use.
+// Probe is a process that collects what is sent to its PID. It is not an actor: it has no parent,
+// it cannot fail, and it never blocks who sends to it. Its methods are safe for concurrent use.
 type Probe struct {
 	PID *actor.PID
 

@@ -104,7 +104,10 @@ func (a *app) action(minArgs, maxArgs int, f commandFunc) cli.ActionFunc {
 				s.log.Warn("the last spans were lost", "err", terr)
 			}
 		}()
-		return f(ctx, c, s)
+		if err = f(ctx, c, s); ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = fmt.Errorf("%w: %w", errInterrupted, err)
+		}
+		return err
 	}
 }
 

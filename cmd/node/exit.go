@@ -20,6 +20,9 @@ const (
 	exitStore  = 4
 )
 
+// errInterrupted: a signal ended the command before it was done.
+var errInterrupted = errors.New("interrupted")
+
 // usageError is an error in how the command was called.
 type usageError struct{ err error }
 

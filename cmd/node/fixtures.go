@@ -48,9 +48,6 @@ func runFixtures(ctx context.Context, c *cli.Command, s *session) error {
 		},
 	})
 	if err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted: nothing was shown")
-		}
 		return err
 	}
 	sum := fixtures.Summarize(results)
@@ -122,7 +119,8 @@ func onlyExecution(results []*fixtures.Result) (names []string) {
 var classNames = map[fixtures.Class]string{
 	fixtures.Proven: "proven", fixtures.RejectedHash: "rejectedHash",
 	fixtures.RejectedRule: "rejectedRule", fixtures.RejectedItems: "rejectedItemLimit",
-	fixtures.RejectedRoot: "rejectedRoot", fixtures.RejectedHeader: "rejectedHeader",
+	fixtures.RejectedOrphan: "rejectedOrphanSlot", fixtures.RejectedRoot: "rejectedRoot",
+	fixtures.RejectedHeader: "rejectedHeader",
 	fixtures.OnlyExecution: "onlyExecution", fixtures.Failed: "failed",
 }
 

@@ -38,8 +38,9 @@ func commonFlags() []cli.Flag {
 			Usage: "what is logged: 0 nothing, 1 errors, 2 warnings, 3 info, 4 debug",
 		},
 		&cli.StringFlag{
-			Name: flagOTLPEndpoint, Sources: env(flagOTLPEndpoint), DefaultText: "none: no tracing",
-			Usage: "collector for traces: host:port for gRPC, or an http(s):// URL",
+			Name: flagOTLPEndpoint, Sources: env(flagOTLPEndpoint),
+			DefaultText: "that of OTEL_EXPORTER_OTLP_ENDPOINT, else no tracing",
+			Usage:       "collector for traces: host:port for gRPC, or an http(s):// URL",
 		},
 	}
 }

@@ -61,9 +61,6 @@ func initStore(ctx context.Context, c *cli.Command, s *session) error {
 	})
 	there := errors.Is(err, balsa.ErrInitialised)
 	if err != nil && !there {
-		if ctx.Err() != nil {
-			return errors.Join(errInterrupted, err)
-		}
 		return err
 	}
 	if c.Bool(flagJSON) {

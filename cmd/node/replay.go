@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -29,10 +30,7 @@ const (
 	readAhead = 2
 )
 
-var (
-	errInterrupted = errors.New("interrupted; run the same command again to go on")
-	errOtherBranch = errors.New("the block is on another branch than the store's")
-)
+var errOtherBranch = errors.New("the block is on another branch than the store's")
 
 func (a *app) replayCommand() *cli.Command {
 	return &cli.Command{
@@ -93,7 +91,9 @@ func replay(ctx context.Context, c *cli.Command, s *session) (err error) {
 	if last == 0 {
 		last = ^uint64(0)
 	}
-	r := &replayRun{engine: e, files: files, last: last, meter: newMeter(files.Progress)}
+	r := &replayRun{
+		engine: e, files: files, last: last, log: s.log, meter: newMeter(files.Progress),
+	}
 	show := s.newDisplay(r.meter)
 	err = r.run(ctx, show)
 	show.finish()
@@ -109,6 +109,7 @@ type replayRun struct {
 	engine *balsa.Engine
 	files  *blockfile.Reader
 	last   uint64 // number of the last block to apply
+	log    *slog.Logger
 	meter  *meter
 
 	sum       replaySummary
@@ -125,6 +126,7 @@ type readBlock struct {
 // feed reads the files up to their end, an error, or the end of ctx, and closes them.
 func (r *replayRun) feed(ctx context.Context, to chan<- readBlock) {
 	defer close(to)
+	defer r.files.Close() // only read
 	for {
 		var b readBlock
 		b.entry, b.err = r.files.Next()
@@ -150,9 +152,7 @@ func (r *replayRun) run(ctx context.Context, show display) error {
 	feeding, stop := context.WithCancel(ctx)
 	go r.feed(feeding, blocks)
 	defer func() {
-		stop()
-		for range blocks { // until feed has returned
-		}
+		stop() // not waited for: a read from a pipe may take for ever
 		r.sum.Took = r.meter.elapsed()
 	}()
 	applying, cancel := withGrace(ctx, interruptGrace)
@@ -191,7 +191,8 @@ func (r *replayRun) stopped(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
-	return fmt.Errorf("at block %d: %w", r.engine.Cursor().Number, errInterrupted)
+	return fmt.Errorf("%w at block %d; run the same command again to go on", errInterrupted,
+		r.engine.Cursor().Number)
 }
 
 // withGrace gives a context that ends some time after its parent.
@@ -218,6 +219,8 @@ func (r *replayRun) take(ctx context.Context, b readBlock) error {
 	r.sum.Accounts += done.Accounts
 	r.sum.Slots += done.Slots
 	r.meter.applied(done.Number, done.Slots)
+	r.log.Debug("block applied", "number", done.Number, "hash", done.Hash,
+		"accounts", done.Accounts, "slots", done.Slots, "took", done.Phases.Total)
 	return nil
 }
 
@@ -249,6 +252,7 @@ func (r *replayRun) passOver(ctx context.Context, b readBlock, cursor state.Curs
 		r.sum.Older++
 	}
 	r.meter.passed()
+	r.log.Debug("block passed over", "number", b.entry.Number, "hash", b.entry.Hash)
 	return nil
 }
 

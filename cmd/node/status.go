@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -23,7 +21,7 @@ func (a *app) statusCommand() *cli.Command {
 		Flags: []cli.Flag{
 			dataDirFlag(), jsonFlag("print it as JSON"),
 			&cli.BoolFlag{
-				Name: flagCounts, Sources: env(flagCounts), Value: true,
+				Name: flagCounts, Sources: env(flagCounts), Value: true, DefaultText: "true",
 				Usage: "count the rows, which reads the whole store: --counts=false leaves it out",
 			},
 		},
@@ -31,38 +29,46 @@ func (a *app) statusCommand() *cli.Command {
 	}
 }
 
-// rowCount is how much of one kind there is in a store.
-type rowCount struct {
-	Rows  uint64 `json:"rows"`
-	Bytes uint64 `json:"bytes"` // of keys and values, before compression
+// rowCounts are numbers of rows by key space.
+type rowCounts struct {
+	Accounts        uint64 `json:"accounts"`
+	Slots           uint64 `json:"slots"`
+	AccountBranches uint64 `json:"accountBranches"`
+	StorageBranches uint64 `json:"storageBranches"`
+	Codes           uint64 `json:"codes"`
+	Headers         uint64 `json:"headers"`
+	AccessLists     uint64 `json:"accessLists"`
+	ReverseDiffs    uint64 `json:"reverseDiffs"`
 }
 
-// keySpaces are the kinds of rows by the first byte of their keys; see package state.
-var keySpaces = []struct {
-	prefix byte
-	name   string
-}{
-	{'a', "accounts"}, {'s', "slots"}, {'A', "accountBranches"}, {'S', "storageBranches"},
-	{'c', "codes"}, {'h', "headers"}, {'n', "blockNumbers"}, {'b', "accessLists"},
-	{'r', "reverseDiffs"}, {'m', "meta"},
+// byteSizes are bytes on disk. All but Disk and Log are estimates, and leave out what is still in
+// the log.
+type byteSizes struct {
+	Disk     uint64 `json:"disk"`
+	Log      uint64 `json:"log"`
+	Flat     uint64 `json:"flat"`
+	Branches uint64 `json:"branches"`
+	Codes    uint64 `json:"codes"`
+	Blocks   uint64 `json:"blocks"`
 }
 
 // storeStatus is what a store shows of itself.
 type storeStatus struct {
-	Cursor    *cursorJSON         `json:"cursor"` // null: no state yet
-	ChainID   uint64              `json:"chainId"`
-	Phase     string              `json:"phase"` // ready, or empty
-	DiskBytes int64               `json:"diskBytes"`
-	Rows      map[string]rowCount `json:"rows,omitempty"` // by key space
+	Cursor  *cursorJSON `json:"cursor"` // null: no state yet
+	ChainID uint64      `json:"chainId"`
+	Phase   string      `json:"phase"` // ready, or empty
+	Sizes   byteSizes   `json:"sizes"`
+	Rows    *rowCounts  `json:"rows,omitempty"` // not with --counts=false
 }
 
 func status(ctx context.Context, c *cli.Command, s *session) error {
-	dir := c.String(flagDataDir)
-	store, err := state.Open(state.Options{Dir: dir, ReadOnly: true, Logger: s.log})
+	store, err := state.Open(state.Options{
+		Dir: c.String(flagDataDir), ReadOnly: true, Logger: s.log,
+	})
 	if err != nil {
 		return err
 	}
-	st, err := readStatus(ctx, store, dir, c.Bool(flagCounts))
+	st, err := readStatus(ctx, store, c.Bool(flagCounts))
 	if err = errors.Join(err, store.Close()); err != nil {
 		return err
 	}
@@ -72,62 +78,50 @@ func status(ctx context.Context, c *cli.Command, s *session) error {
 	return s.printStatus(st)
 }
 
-func readStatus(ctx context.Context, store *state.Store, dir string, counts bool) (*storeStatus, error) {
+func readStatus(ctx context.Context, store *state.Store, counts bool) (*storeStatus, error) {
 	st := &storeStatus{Phase: "empty", ChainID: store.ChainID()}
 	if cursor, ok := store.Cursor(); ok {
 		j := jsonCursor(cursor)
 		st.Cursor, st.Phase = &j, "ready"
 	}
-	var err error
-	if st.DiskBytes, err = diskBytes(dir); err != nil || !counts {
-		return st, err
+	size, err := store.Sizes()
+	if err != nil {
+		return nil, err
 	}
-	var bySpace [256]rowCount
-	err = store.Rows(func(key, value []byte) error {
-		r := &bySpace[key[0]]
-		if r.Rows++; r.Rows%4096 == 0 && ctx.Err() != nil {
-			return fmt.Errorf("counting rows: %w", ctx.Err())
-		}
-		r.Bytes += uint64(len(key) + len(value))
-		return nil
-	})
-	st.Rows = make(map[string]rowCount, len(keySpaces))
-	for _, k := range keySpaces {
-		st.Rows[k.name] = bySpace[k.prefix]
+	st.Sizes = byteSizes{size.Disk, size.Log, size.Flat, size.Branches, size.Codes, size.Blocks}
+	if !counts {
+		return st, nil
 	}
-	return st, err
-}
-
-// diskBytes sums the sizes of a directory's files.
-func diskBytes(dir string) (sum int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			sum += info.Size()
-		}
-		return err
-	})
-	return sum, err
+	sn := store.NewSnapshot()
+	n, err := sn.Counts(ctx)
+	st.Rows = &rowCounts{n.Accounts, n.Slots, n.AccountBranches, n.StorageBranches, n.Codes,
+		n.Headers, n.BALs, n.ReverseDiffs}
+	return st, errors.Join(err, sn.Close())
 }
 
 func (s *session) printStatus(st *storeStatus) error {
 	w := tabwriter.NewWriter(s.app.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "phase\t%s\n", st.Phase)
-	if st.Cursor != nil {
-		fmt.Fprintf(w, "block\t%d\nhash\t%s\nroot\t%s\n", st.Cursor.Number, st.Cursor.Hash,
-			st.Cursor.Root)
+	if c := st.Cursor; c != nil {
+		fmt.Fprintf(w, "block\t%d\nhash\t%s\nroot\t%s\n", c.Number, c.Hash, c.Root)
 	}
-	fmt.Fprintf(w, "chain id\t%d\non disk\t%d bytes\n", st.ChainID, st.DiskBytes)
-	if err := w.Flush(); err != nil || st.Rows == nil {
-		return err
+	fmt.Fprintf(w, "chain id\t%d\n", st.ChainID)
+	for _, r := range []struct {
+		name  string
+		bytes uint64
+	}{
+		{"on disk", st.Sizes.Disk}, {"  log", st.Sizes.Log}, {"  flat state", st.Sizes.Flat},
+		{"  branch rows", st.Sizes.Branches}, {"  codes", st.Sizes.Codes},
+		{"  blocks", st.Sizes.Blocks},
+	} {
+		fmt.Fprintf(w, "%s\t%d bytes\n", r.name, r.bytes)
 	}
-	w = tabwriter.NewWriter(s.app.stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "\nkey space\trows\tbytes\t\n")
-	for _, k := range keySpaces {
-		fmt.Fprintf(w, "%s\t%d\t%d\t\n", k.name, st.Rows[k.name].Rows, st.Rows[k.name].Bytes)
+	if n := st.Rows; n != nil {
+		fmt.Fprintf(w, "accounts\t%d\nslots\t%d\n", n.Accounts, n.Slots)
+		fmt.Fprintf(w, "branch rows\t%d of accounts, %d of storage\n", n.AccountBranches,
+			n.StorageBranches)
+		fmt.Fprintf(w, "codes\t%d\nheaders\t%d\naccess lists\t%d\nreverse diffs\t%d\n",
+			n.Codes, n.Headers, n.AccessLists, n.ReverseDiffs)
 	}
 	return w.Flush()
 }

@@ -178,7 +178,8 @@ func TestPreAmsterdamErrorNamesBlockAndReason(t *testing.T) {
 func TestEveryFormIsRead(t *testing.T) {
 	a, b := testHeader(1), testHeader(2)
 	indented := new(bytes.Buffer)
-	if err := json.Indent(indented, []byte("["+requestOf(t, a)+","+requestOf(t, b)+"]"), "", "  "); err != nil {
+	if err := json.Indent(indented, []byte("["+requestOf(t, a)+","+requestOf(t, b)+"]"), "",
+		"  "); err != nil {
 		t.Fatal(err)
 	}
 	none := testHeader(1)
@@ -191,12 +192,15 @@ func TestEveryFormIsRead(t *testing.T) {
 		"one request":          {requestOf(t, a), []*types.Header{a}, 0},
 		"an array, indented":   {indented.String(), []*types.Header{a, b}, 0},
 		"an empty array first": {"[ ]\n" + requestOf(t, a), []*types.Header{a}, 0},
-		"lines":                {requestOf(t, a) + "\n" + requestOf(t, b) + "\n", []*types.Header{a, b}, 0},
-		"no line break":        {requestOf(t, a) + requestOf(t, b), []*types.Header{a, b}, 0},
-		"DOS line breaks":      {requestOf(t, a) + "\r\n" + requestOf(t, b) + "\r\n", []*types.Header{a, b}, 0},
-		"header lines":         {headerLineOf(t, a) + "\n" + headerLineOf(t, b), []*types.Header{a, b}, -1},
-		"header objects":       {"[" + headerJSONOf(t, a) + "]", []*types.Header{a}, -1},
-		"a bare payload":       {payloadOf(t, none), []*types.Header{none}, 0},
+		"lines": {requestOf(t, a) + "\n" + requestOf(t, b) + "\n", []*types.Header{a, b},
+			0},
+		"no line break": {requestOf(t, a) + requestOf(t, b), []*types.Header{a, b}, 0},
+		"DOS line breaks": {requestOf(t, a) + "\r\n" + requestOf(t, b) + "\r\n", []*types.Header{a,
+			b}, 0},
+		"header lines": {headerLineOf(t, a) + "\n" + headerLineOf(t, b), []*types.Header{a, b},
+			-1},
+		"header objects": {"[" + headerJSONOf(t, a) + "]", []*types.Header{a}, -1},
+		"a bare payload": {payloadOf(t, none), []*types.Header{none}, 0},
 	}
 	for name, f := range forms {
 		for _, zip := range []bool{false, true} {
@@ -299,23 +303,30 @@ func TestBadInputIsNamed(t *testing.T) {
 		"nested array":         {"[[" + good + "]]", ErrSyntax, "'['"},
 		"broken JSON":          {good + "\n\n{\"params\":}", ErrSyntax, "f.json:3 (element 2)"},
 		"brackets crossed":     {`{"params":[}]`, ErrSyntax, "f.json:1"},
-		"wrong hex":            {strings.Replace(good, `"gasUsed":"0x0"`, `"gasUsed":"0xzz"`, 1), ErrSyntax, "gasUsed"},
-		"short hash":           {strings.Replace(good, `"stateRoot":"0x01`, `"stateRoot":"0x`, 1), ErrSyntax, "want 64"},
-		"another method":       {`{"method":"engine_forkchoiceUpdatedV3","params":[{}]}`, ErrSyntax, "engine_forkchoiceUpdatedV3"},
-		"no params":            {`{"method":"engine_newPayloadV5","params":[]}`, ErrSyntax, "without params"},
-		"payload is null":      {`{"method":"engine_newPayloadV5","params":[null]}`, ErrSyntax, "parentHash"},
-		"beacon root is bad":   {strings.Replace(good, `[],"0x05`, `[],"0x`, 1), ErrSyntax, "parent beacon root"},
-		"short bloom":          {`{"params":[` + shortBloom(t) + `]}`, ErrSyntax, "logsBloom"},
-		"null withdrawal":      {strings.Replace(good, `"withdrawals":[]`, `"withdrawals":[null]`, 1), ErrSyntax, "withdrawal is null"},
-		"null transaction":     {strings.Replace(good, `"transactions":[]`, `"transactions":[null]`, 1), ErrSyntax, "transactions"},
-		"unknown form":         {`{"blockNumber":"0x1"}`, ErrSyntax, "neither"},
-		"another state root":   {otherRoot, ErrBlockHash, "block 1 (0x"},
-		"header's hash":        {other, ErrBlockHash, "hashes to"},
-		"no beacon root":       {payloadOf(t, testHeader(1)), ErrBarePayload, "parent beacon root"},
-		"header is cut":        {`{"header":"0xf90102","blockAccessList":"0xc0"}`, ErrSyntax, "header"},
-		"header is a number":   {`{"header":5,"blockAccessList":"0xc0"}`, ErrSyntax, "header"},
-		"header, no list":      {strings.Replace(headerLineOf(t, testHeader(1)), "blockAccessList", "x", 1), ErrSyntax, "missing"},
-		"pre-Amsterdam header": {strings.Replace(headerLineOf(t, pre), "blockAccessList", "x", 1), ErrPreAmsterdam, "block 1 (0x"},
+		"wrong hex": {strings.Replace(good, `"gasUsed":"0x0"`, `"gasUsed":"0xzz"`, 1),
+			ErrSyntax, "gasUsed"},
+		"short hash": {strings.Replace(good, `"stateRoot":"0x01`, `"stateRoot":"0x`, 1),
+			ErrSyntax, "want 64"},
+		"another method":  {`{"method":"engine_forkchoiceUpdatedV3","params":[{}]}`, ErrSyntax, "engine_forkchoiceUpdatedV3"},
+		"no params":       {`{"method":"engine_newPayloadV5","params":[]}`, ErrSyntax, "without params"},
+		"payload is null": {`{"method":"engine_newPayloadV5","params":[null]}`, ErrSyntax, "parentHash"},
+		"beacon root is bad": {strings.Replace(good, `[],"0x05`, `[],"0x`, 1), ErrSyntax,
+			"parent beacon root"},
+		"short bloom": {`{"params":[` + shortBloom(t) + `]}`, ErrSyntax, "logsBloom"},
+		"null withdrawal": {strings.Replace(good, `"withdrawals":[]`, `"withdrawals":[null]`, 1),
+			ErrSyntax, "withdrawal is null"},
+		"null transaction": {strings.Replace(good, `"transactions":[]`, `"transactions":[null]`, 1),
+			ErrSyntax, "transactions"},
+		"unknown form":       {`{"blockNumber":"0x1"}`, ErrSyntax, "neither"},
+		"another state root": {otherRoot, ErrBlockHash, "block 1 (0x"},
+		"header's hash":      {other, ErrBlockHash, "hashes to"},
+		"no beacon root":     {payloadOf(t, testHeader(1)), ErrBarePayload, "parent beacon root"},
+		"header is cut":      {`{"header":"0xf90102","blockAccessList":"0xc0"}`, ErrSyntax, "header"},
+		"header is a number": {`{"header":5,"blockAccessList":"0xc0"}`, ErrSyntax, "header"},
+		"header, no list": {strings.Replace(headerLineOf(t, testHeader(1)), "blockAccessList", "x",
+			1), ErrSyntax, "missing"},
+		"pre-Amsterdam header": {strings.Replace(headerLineOf(t, pre), "blockAccessList", "x", 1),
+			ErrPreAmsterdam, "block 1 (0x"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -387,7 +398,8 @@ func TestLargeObjectIsRefusedWithoutBeingHeld(t *testing.T) {
 func TestObjectOfExactlyTheLimitIsRead(t *testing.T) {
 	text := requestOf(t, testHeader(1))
 	path := write(t, "b.json", []byte(text+"\n"))
-	if _, err := readAll(t, Options{Paths: []string{path}, MaxBlockBytes: int64(len(text))}); err != nil {
+	if _, err := readAll(t, Options{Paths: []string{path},
+		MaxBlockBytes: int64(len(text))}); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
 	_, err := readAll(t, Options{Paths: []string{path}, MaxBlockBytes: int64(len(text)) - 1})

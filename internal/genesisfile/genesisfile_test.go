@@ -165,32 +165,37 @@ func TestBadAllocsAreNamed(t *testing.T) {
 		want error
 		says string
 	}{
-		"empty file":           {``, ErrSyntax, "cut off"},
-		"an array":             {`[]`, ErrSyntax, "object should start"},
-		"nothing":              {`{}`, ErrSyntax, "neither"},
-		"no accounts":          {`{"number":1}`, ErrSyntax, "neither"},
-		"cut off":              {`{"` + a + `":{"balance":"0x1"`, ErrSyntax, "cut off"},
-		"cut off in a string":  {`{"` + a + `":{"balance":"0x`, ErrSyntax, "cut off"},
-		"same address twice":   {`{"` + a + `":{},"0x` + b + `":{}}`, ErrDuplicate, "AB comes twice"},
-		"twice below alloc":    {`{"alloc":{"` + a + `":{},"` + b + `":{}}}`, ErrDuplicate, "AB comes twice"},
-		"alloc twice":          {`{"alloc":{},"alloc":{}}`, ErrDuplicate, "alloc"},
-		"alloc and accounts":   {`{"alloc":{},"` + a + `":{}}`, ErrSyntax, "beside"},
-		"something behind":     {`{"` + a + `":{}} {}`, ErrSyntax, "behind"},
-		"short address":        {`{"alloc":{"0x01":{}}}`, ErrSyntax, "0x01"},
-		"balance twice":        {`{"` + a + `":{"balance":"0x1","balance":"0x2"}}`, ErrDuplicate, "balance"},
-		"balance of 257 bits":  {`{"` + a + `":{"balance":"0x1` + wide[:64] + `"}}`, ErrSyntax, "balance"},
+		"empty file":          {``, ErrSyntax, "cut off"},
+		"an array":            {`[]`, ErrSyntax, "object should start"},
+		"nothing":             {`{}`, ErrSyntax, "neither"},
+		"no accounts":         {`{"number":1}`, ErrSyntax, "neither"},
+		"cut off":             {`{"` + a + `":{"balance":"0x1"`, ErrSyntax, "cut off"},
+		"cut off in a string": {`{"` + a + `":{"balance":"0x`, ErrSyntax, "cut off"},
+		"same address twice":  {`{"` + a + `":{},"0x` + b + `":{}}`, ErrDuplicate, "AB comes twice"},
+		"twice below alloc": {`{"alloc":{"` + a + `":{},"` + b + `":{}}}`, ErrDuplicate,
+			"AB comes twice"},
+		"alloc twice":        {`{"alloc":{},"alloc":{}}`, ErrDuplicate, "alloc"},
+		"alloc and accounts": {`{"alloc":{},"` + a + `":{}}`, ErrSyntax, "beside"},
+		"something behind":   {`{"` + a + `":{}} {}`, ErrSyntax, "behind"},
+		"short address":      {`{"alloc":{"0x01":{}}}`, ErrSyntax, "0x01"},
+		"balance twice": {`{"` + a + `":{"balance":"0x1","balance":"0x2"}}`, ErrDuplicate,
+			"balance"},
+		"balance of 257 bits": {`{"` + a + `":{"balance":"0x1` + wide[:64] + `"}}`, ErrSyntax,
+			"balance"},
 		"negative balance":     {`{"` + a + `":{"balance":"-5"}}`, ErrSyntax, "-5"},
 		"balance is no number": {`{"` + a + `":{"balance":"abc"}}`, ErrSyntax, "balance"},
 		"nonce of 65 bits":     {`{"` + a + `":{"nonce":"0x10000000000000000"}}`, ErrSyntax, "nonce"},
 		"code is no hex":       {`{"` + a + `":{"code":"0x6z"}}`, ErrSyntax, "code"},
 		"code of half a byte":  {`{"` + a + `":{"code":"0x600"}}`, ErrSyntax, "code"},
-		"key of 33 bytes":      {`{"` + a + `":{"storage":{"0x` + wide + `":"0x1"}}}`, ErrSyntax, "32 bytes"},
-		"value of 33 bytes":    {`{"` + a + `":{"storage":{"0x1":"0x` + wide + `"}}}`, ErrSyntax, "32 bytes"},
-		"value is a number":    {`{"` + a + `":{"storage":{"0x1":5}}}`, ErrSyntax, "storage at"},
-		"key twice, padded":    {`{"` + a + `":{"storage":{"0x1":"0x1","0x01":"0x2"}}}`, ErrDuplicate, "storage key"},
-		"key twice, zero":      {`{"` + a + `":{"storage":{"0x1":"0x0","0x01":"0x2"}}}`, ErrDuplicate, "storage key"},
-		"storage is a list":    {`{"` + a + `":{"storage":[]}}`, ErrSyntax, "object should start"},
-		"broken JSON":          {`{"` + a + `":{]}`, ErrSyntax, "invalid character"},
+		"key of 33 bytes": {`{"` + a + `":{"storage":{"0x` + wide + `":"0x1"}}}`, ErrSyntax,
+			"32 bytes"},
+		"value of 33 bytes": {`{"` + a + `":{"storage":{"0x1":"0x` + wide + `"}}}`, ErrSyntax,
+			"32 bytes"},
+		"value is a number": {`{"` + a + `":{"storage":{"0x1":5}}}`, ErrSyntax, "storage at"},
+		"key twice, padded": {`{"` + a + `":{"storage":{"0x1":"0x1","0x01":"0x2"}}}`, ErrDuplicate, "storage key"},
+		"key twice, zero":   {`{"` + a + `":{"storage":{"0x1":"0x0","0x01":"0x2"}}}`, ErrDuplicate, "storage key"},
+		"storage is a list": {`{"` + a + `":{"storage":[]}}`, ErrSyntax, "object should start"},
+		"broken JSON":       {`{"` + a + `":{]}`, ErrSyntax, "invalid character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadAlloc(write(t, []byte(c.text)))
@@ -275,7 +280,8 @@ func TestBadHeadersAreNamed(t *testing.T) {
 	if _, err := ReadHeader("no-such-file"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := ReadHeader(write(t, bytes.Repeat([]byte("00"), maxHeaderBytes))); !errors.Is(err, ErrTooLarge) {
+	if _, err := ReadHeader(write(t, bytes.Repeat([]byte("00"), maxHeaderBytes))); !errors.Is(err,
+		ErrTooLarge) {
 		t.Errorf("large file: %v", err)
 	}
 }

@@ -198,6 +198,7 @@ func generate(t *testing.T, family string, seed uint64, blocks, size int) *chain
 func TestEveryFamilyEndsInGoEthereumsState(t *testing.T) {
 	for _, family := range chaingen.FamilyNames() {
 		t.Run(family, func(t *testing.T) {
+			t.Parallel()
 			c := generate(t, family, 11, 12, 40)
 			want, err := chaingen.Reference(c).At(uint64(len(c.Blocks)))
 			if err != nil {
@@ -213,6 +214,7 @@ func TestEveryFamilyEndsInGoEthereumsState(t *testing.T) {
 }
 
 func TestBlocksThatChangeManyAccountsAreProvenByAllWorkers(t *testing.T) {
+	t.Parallel()
 	c := generate(t, "new-accounts", 5, 4, 400)
 	var all [2]map[string]string
 	for i, workers := range []int{1, 4} {

@@ -42,6 +42,7 @@ func (n *node) rewind(c *chaingen.Chain, to uint64) {
 func TestAReorgEqualsAFreshSyncOfTheBranch(t *testing.T) {
 	for _, depth := range []int{1, 2, 100} {
 		t.Run(fmt.Sprintf("of %d blocks", depth), func(t *testing.T) {
+			t.Parallel()
 			a := generate(t, "mix", 21, 104, 8)
 			at := uint64(len(a.Blocks) - depth)
 			b := fork(t, a, at, "mix", depth+1)
@@ -71,6 +72,7 @@ func TestAReorgEqualsAFreshSyncOfTheBranch(t *testing.T) {
 func TestUndoingAWholeChainLeavesTheGenesis(t *testing.T) {
 	for _, family := range chaingen.FamilyNames() {
 		t.Run(family, func(t *testing.T) {
+			t.Parallel()
 			c := generate(t, family, 4, 8, 30)
 			n := newNode(t, c, 2)
 			before := n.rows()
