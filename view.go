@@ -11,7 +11,7 @@ import (
 )
 
 // View is the state at the block that was the cursor when it was made. Blocks that are applied
-// later do not change it. It may be used from any goroutine; it must be closed before the engine is.
+// later do not change it. It may be used from any goroutine, and is closed before the engine is.
 type View struct {
 	sn     *state.Snapshot
 	cursor state.Cursor

@@ -166,7 +166,8 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
 		return accountsReady{done, err}
 	case join:
-		done, err := joinParts(a.updater, a.hold.reader.AccountTrie(), e.block.parent.root, e.block.accounts)
+		done, err := joinParts(a.updater, a.hold.reader.AccountTrie(),
+			e.block.parent.root, e.block.accounts)
 		return accountsReady{done, err}
 	case store:
 		return a.store(e.block)

@@ -117,6 +117,8 @@ func storageDone(e handOut) *messages.StorageUpdated {
 	return out
 }
 
+func jobOf(e handOut) messages.Job { return e.msg.(*messages.UpdateStorage).Job }
+
 func accountsDoneMsg(e handOut) *messages.AccountsUpdated {
 	return &messages.AccountsUpdated{Job: e.msg.(*messages.UpdateAccounts).Job}
 }
@@ -195,11 +197,12 @@ func TestALostJobIsHandedOutAgainAndItsLateAnswerMeansNothing(t *testing.T) {
 	first := b.next()
 	b.step(workerLost{worker: first.worker, reason: "boom"})
 	second := b.next()
-	if second.msg.(*messages.UpdateStorage).Job.Index == first.msg.(*messages.UpdateStorage).Job.Index {
-		b.step(storageDone(first)) // of the lost attempt
-		if b.core.cur.left != 2 {
-			t.Fatal("the answer of a lost attempt was counted")
-		}
+	if jobOf(second).Index != jobOf(first).Index || jobOf(second).Attempt != 2 {
+		t.Fatalf("job %+v was handed out after %+v was lost", jobOf(second), jobOf(first))
+	}
+	b.step(storageDone(first)) // of the lost attempt
+	if b.core.cur.left != 2 {
+		t.Fatal("the answer of a lost attempt was counted")
 	}
 	b.step(storageDone(second))
 	b.step(storageDone(b.next()))
@@ -336,7 +339,8 @@ func TestAnUndoneBlockThatDoesNotGiveItsParentsRootIsNotStored(t *testing.T) {
 	b.step(request{rewind: &messages.Rewind{Request: 5, To: common.Hash{5}}})
 	act[openParent](b)
 	h := header(genesis.Root)
-	b.step(parentOpened{cursor: genesis, undo: &undoStep{header: h, to: state.Cursor{Root: common.Hash{1}}}})
+	to := state.Cursor{Root: common.Hash{1}}
+	b.step(parentOpened{cursor: genesis, undo: &undoStep{header: h, to: to}})
 	act[prepare](b)
 	b.step(prepared{})
 	act[release](b)

@@ -9,9 +9,9 @@
 // trie below the nibbles of its root; between the two lies the block's only barrier, because an
 // account's leaf holds its storage root.
 //
-//	ApplyBlock ─ open parent ─ prepare ─┬ UpdateStorage ─┐          ┌ UpdateAccounts ─┐
-//	                                    ├ UpdateStorage ─┤─ layer ─ ├ UpdateAccounts ─┤─ join ─ root ─ commit
-//	                                    └ UpdateStorage ─┘          └ UpdateAccounts ─┘
+//	ApplyBlock ─ open ─ prepare ─┬ UpdateStorage ─┐         ┌ UpdateAccounts ─┐
+//	                             ├ UpdateStorage ─┼─ layer ─┼ UpdateAccounts ─┼─ join ─ root ─ commit
+//	                             └ UpdateStorage ─┘         └ UpdateAccounts ─┘
 //
 // Rewind runs the same path backwards (D6): a reverse diff gives the targets instead of a block
 // access list, and the parent's header gives the root to reach.

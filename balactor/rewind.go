@@ -14,7 +14,8 @@ import (
 //
 // The store holds the headers of the cursor's branch alone (Revert removes those of undone
 // blocks), so a known block is an ancestor.
-func undoOf(sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool) (*undoStep, error) {
+func undoOf(sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool) (
+	*undoStep, error) {
 	if to == cursor.Hash {
 		return nil, nil
 	}

@@ -16,7 +16,8 @@ import (
 // parent is the state that a job's targets are applied to.
 type parent interface {
 	Account(hash *common.Hash) (state.Account, bool, error)
-	Slot(account, slot *common.Hash) ([]byte, error) // RLP, nil where absent; valid until the next call
+	// Slot returns RLP, nil where the slot is absent; valid until the next call.
+	Slot(account, slot *common.Hash) ([]byte, error)
 	StorageTrie(account common.Hash) trie.Reader
 	HasCode(hash common.Hash) (bool, error)
 	// EachSlot calls f with every slot of the account, ascending.

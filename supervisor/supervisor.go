@@ -70,7 +70,8 @@ func Start(ctx context.Context, cfg Config) (*Tree, error) {
 	return t, nil
 }
 
-func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(error)) (*Tree, error) {
+func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(error)) (
+	*Tree, error) {
 	spec, err := balactor.Spec(balactor.Config{
 		System: sys, Store: cfg.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
 		Options: cfg.BalApply,

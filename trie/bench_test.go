@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	gethtrie "github.com/ethereum/go-ethereum/trie"
 )
@@ -152,7 +152,7 @@ func TestUpdatesAllocateNothingPerChange(t *testing.T) {
 	r := newSliceReader(t, keys, []byte{1})
 	cs := blockChanges(keys, 3000, []byte{2})
 	u := trie.NewUpdater(trie.Options{Sink: &discard{}})
-	m := memtrie.New()
+	m := trietest.New()
 	for _, k := range keys {
 		m.SetLeaf(k, []byte{1})
 	}

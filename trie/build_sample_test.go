@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
 	"github.com/balsa-sync/balsa/trie/keccak"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/rlp"
 	gethtrie "github.com/ethereum/go-ethereum/trie"
@@ -237,9 +237,9 @@ func randomLeaves(r *rand.Rand, n int) map[common.Hash][]byte {
 }
 
 // filled returns a trie in memory, its rows built, and checked against go-ethereum.
-func filled(t testing.TB, leaves map[common.Hash][]byte) (*memtrie.Trie, common.Hash) {
+func filled(t testing.TB, leaves map[common.Hash][]byte) (*trietest.Trie, common.Hash) {
 	t.Helper()
-	m := memtrie.New()
+	m := trietest.New()
 	for k, v := range leaves {
 		m.SetLeaf(k, v)
 	}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
 	"github.com/balsa-sync/balsa/trie/keccak"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 )
 
@@ -127,7 +127,7 @@ func TestManyTriesShareTheHashing(t *testing.T) {
 	for _, lanes := range []int{1, 3, 4, 8, 12, 4096} {
 		h := &testHasher{lanes: lanes}
 		r := rand.New(rand.NewPCG(uint64(lanes), 2))
-		forest := memtrie.Forest{}
+		forest := trietest.Forest{}
 		b := trie.NewBuilder(trie.Options{Hasher: h, Sink: forest})
 		for round := range 3 {
 			b.Reset()
@@ -135,7 +135,7 @@ func TestManyTriesShareTheHashing(t *testing.T) {
 			for i := range 120 {
 				leaves := randomLeaves(r, []int{0, 1, 2, 10, 60}[r.IntN(5)])
 				tag := uint32(round*1000 + i)
-				forest[tag] = memtrie.New()
+				forest[tag] = trietest.New()
 				addLeaves(t, b, tag, leaves)
 				if id := mustEnd(t, b); id != i {
 					t.Fatalf("id %d, want %d", id, i)
@@ -196,7 +196,7 @@ func TestTheSameStorageUnderManyAccounts(t *testing.T) {
 }
 
 // streamRow streams the trie below a row as a random mix of leaves, references and branches.
-func streamRow(b *trie.Builder, m *memtrie.Trie, r *rand.Rand, p trie.Path, br trie.Branch) error {
+func streamRow(b *trie.Builder, m *trietest.Trie, r *rand.Rand, p trie.Path, br trie.Branch) error {
 	if r.IntN(5) == 0 {
 		return b.Subtree(p, br)
 	}
@@ -225,7 +225,7 @@ func TestAnyMixOfLeavesReferencesAndBranchesIsTheSameTrie(t *testing.T) {
 	for seed := range seeds(150) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		m, root := filled(t, randomLeaves(r, 2+r.IntN(100)))
-		got := memtrie.New()
+		got := trietest.New()
 		b := trie.NewBuilder(trie.Options{Sink: got})
 		b.Begin(0)
 		p, br, ok, err := m.FirstBranch(trie.Path{})
@@ -375,7 +375,7 @@ func TestBadItemsFailTheirTrieAlone(t *testing.T) {
 	root, rows := gethBuild(t, good)
 	for _, c := range append(badLeaves(), badReferences()...) {
 		t.Run(c.name, func(t *testing.T) {
-			forest := memtrie.Forest{1: memtrie.New(), 2: memtrie.New(), 3: memtrie.New()}
+			forest := trietest.Forest{1: trietest.New(), 2: trietest.New(), 3: trietest.New()}
 			b := trie.NewBuilder(trie.Options{Sink: forest, Hasher: &testHasher{lanes: 8}})
 			addLeaves(t, b, 1, good)
 			mustEnd(t, b)
@@ -507,12 +507,12 @@ func TestSinkThatFailsAtAnyCallFailsTheRightTrie(t *testing.T) {
 	sink := &failingSink{at: -1}
 	b := trie.NewBuilder(trie.Options{Sink: sink, Hasher: &testHasher{lanes: 3}})
 	for at := 0; ; at++ {
-		forest := memtrie.Forest{}
+		forest := trietest.Forest{}
 		*sink = failingSink{Sink: forest, at: at}
 		b.Reset()
 		early := make([]error, len(tries))
 		for i, leaves := range tries {
-			forest[uint32(i)] = memtrie.New()
+			forest[uint32(i)] = trietest.New()
 			b.Begin(uint32(i))
 			for _, k := range slices.SortedFunc(maps.Keys(leaves), common.Hash.Cmp) {
 				if err := b.Leaf(&k, leaves[k]); err != nil {

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 )
 
@@ -42,7 +42,7 @@ func (l *rowLog) replay(t testing.TB, s trie.Sink) {
 }
 
 // rootRow returns the row at the root path, if there is one.
-func rootRow(t testing.TB, m *memtrie.Trie) (trie.Branch, bool) {
+func rootRow(t testing.TB, m *trietest.Trie) (trie.Branch, bool) {
 	t.Helper()
 	p, b, ok, err := m.FirstBranch(trie.Path{})
 	if err != nil {
@@ -60,7 +60,7 @@ func byNibble(cs []trie.Change) (parts [16][]trie.Change) {
 }
 
 // updateByParts makes all parts side by side, each by an updater of its own, and joins them.
-func updateByParts(t testing.TB, m *memtrie.Trie, root trie.Branch, cs []trie.Change) common.Hash {
+func updateByParts(t testing.TB, m *trietest.Trie, root trie.Branch, cs []trie.Change) common.Hash {
 	t.Helper()
 	m.Keys() // made before, as the parts read at the same time
 	var wg sync.WaitGroup

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	gethtrie "github.com/ethereum/go-ethereum/trie"
@@ -15,7 +15,7 @@ import (
 
 // provable is one trie twice: as rows and leaves, and as go-ethereum's.
 type provable struct {
-	*memtrie.Trie
+	*trietest.Trie
 	geth *gethtrie.Trie
 	root common.Hash
 }
@@ -23,7 +23,7 @@ type provable struct {
 // newProvable takes leaves into both tries and compares the roots.
 func newProvable(t testing.TB, leaves map[common.Hash][]byte) *provable {
 	t.Helper()
-	p := &provable{Trie: memtrie.New(), geth: gethtrie.NewEmpty(nil)}
+	p := &provable{Trie: trietest.New(), geth: gethtrie.NewEmpty(nil)}
 	for key, value := range leaves {
 		p.SetLeaf(key, value)
 		if err := p.geth.Update(key[:], value); err != nil {

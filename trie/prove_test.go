@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	gethtrie "github.com/ethereum/go-ethereum/trie"
 )
@@ -66,7 +66,7 @@ func TestProofsArePreciselyGeths(t *testing.T) {
 }
 
 func TestProofOfAnEmptyTrieIsItsOneNode(t *testing.T) {
-	proof, err := trie.Prove(memtrie.New(), common.Hash{1})
+	proof, err := trie.Prove(trietest.New(), common.Hash{1})
 	if err != nil || len(proof) != 1 || !bytes.Equal(proof[0], []byte{0x80}) {
 		t.Fatalf("got %x, %v", proof, err)
 	}
@@ -87,7 +87,7 @@ func isBadProof(err error) bool { return errors.Is(err, trie.ErrBadProof) }
 
 // faulty is a Reader that fails, or denies what the trie has.
 type faulty struct {
-	*memtrie.Trie
+	*trietest.Trie
 	noBranch, noLeaf trie.Path // from this length on
 	err              error
 	wrongRow         bool
@@ -158,7 +158,7 @@ func TestProofOfTwoEmbeddedLeaves(t *testing.T) {
 }
 
 func ExampleVerifyProof() {
-	m := memtrie.New()
+	m := trietest.New()
 	m.SetLeaf(common.Hash{0: 0x12}, []byte("first"))
 	m.SetLeaf(common.Hash{0: 0x34}, []byte("second"))
 	root, _ := m.Build()

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 )
 
@@ -25,7 +25,7 @@ func delChange(key string, existed bool) trie.Change {
 // badChanges is an update that is an error.
 type badChanges struct {
 	name  string
-	trie  *memtrie.Trie
+	trie  *trietest.Trie
 	empty bool
 	want  error
 	cs    []trie.Change
@@ -34,7 +34,7 @@ type badChanges struct {
 func staleChanges(t testing.TB) []badChanges {
 	m, _ := filled(t, leavesOf([]byte{1}, "1", "123|1", "123|2", "1234", "5", "6|1", "6|2"))
 	single, _ := filled(t, leavesOf([]byte{1}, "5"))
-	none := memtrie.New()
+	none := trietest.New()
 	put, del, stale := putChange, delChange, trie.ErrStaleChange
 	list := func(cs ...trie.Change) []trie.Change { return cs }
 	return []badChanges{
@@ -62,8 +62,8 @@ func TestStaleChangesFailTheirTrieAlone(t *testing.T) {
 	want, _ := gethBuild(t, leavesOf([]byte{2}, "1", "3"))
 	for _, c := range staleChanges(t) {
 		t.Run(c.name, func(t *testing.T) {
-			beside := memtrie.New()
-			sink := memtrie.Forest{0: beside, 1: c.trie, 2: memtrie.New()}
+			beside := trietest.New()
+			sink := trietest.Forest{0: beside, 1: c.trie, 2: trietest.New()}
 			u := trie.NewUpdater(trie.Options{Sink: sink})
 			cs := []trie.Change{putChange("1", false), putChange("3", false)}
 			if _, err := u.Update(0, beside, true, cs); err != nil {
@@ -74,7 +74,7 @@ func TestStaleChangesFailTheirTrieAlone(t *testing.T) {
 				t.Errorf("error %v, %v, want %v", err, u.Err(id), c.want)
 			}
 			c.trie.Rollback()
-			if _, err := u.Update(2, memtrie.New(), false, cs); err != nil {
+			if _, err := u.Update(2, trietest.New(), false, cs); err != nil {
 				t.Fatal(err)
 			}
 			if err := u.Flush(); err != nil {
@@ -176,13 +176,13 @@ type faultyUpdates struct {
 	accounts []*account
 	cs       [][]trie.Change
 	roots    []common.Hash
-	forest   memtrie.Forest
+	forest   trietest.Forest
 	sink     *failingSink
 	u        *trie.Updater
 }
 
 func newFaultyUpdates(t *testing.T, r *rand.Rand) *faultyUpdates {
-	f := &faultyUpdates{forest: memtrie.Forest{}, sink: &failingSink{}}
+	f := &faultyUpdates{forest: trietest.Forest{}, sink: &failingSink{}}
 	f.u = trie.NewUpdater(trie.Options{Sink: f.sink})
 	for i := range uint32(3) {
 		a := newAccount(r, 30)

@@ -7,14 +7,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 )
 
 // account is a trie that random updates change, with the leaves that it should have.
 type account struct {
-	trie   *memtrie.Trie
+	trie   *trietest.Trie
 	leaves map[common.Hash][]byte
 	pool   []common.Hash
 	size   int // of values, at most
@@ -22,7 +22,7 @@ type account struct {
 
 func newAccount(r *rand.Rand, n int) *account {
 	return &account{
-		trie:   memtrie.New(),
+		trie:   trietest.New(),
 		leaves: map[common.Hash][]byte{},
 		pool:   keyPool(r, n),
 		size:   []int{1, 1, 4, 32, 110}[r.IntN(5)],
@@ -60,7 +60,7 @@ func TestRandomUpdatesAreGeths(t *testing.T) {
 	leafRefs, branchRefs, emptied := 0, 0, 0
 	for seed := range seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 10))
-		forest := memtrie.Forest{}
+		forest := trietest.Forest{}
 		h := &testHasher{lanes: []int{1, 4, 8}[r.IntN(3)]}
 		u := trie.NewUpdater(trie.Options{Sink: forest, Hasher: h})
 		accounts := make([]*account, 1+r.IntN(5))

@@ -91,8 +91,8 @@ func TestSampleChainIsReplayedAndProven(t *testing.T) {
 
 	var report struct {
 		FaultCount, Accounts, Slots, BranchRows, Codes uint64
-		Cursor                                  cursorJSON
-		Root                                    common.Hash
+		Cursor                                         cursorJSON
+		Root                                           common.Hash
 	}
 	r = runBalsa(t, "verify", "--datadir", dir, "--json")
 	r.want(t, exitDone)
@@ -104,7 +104,8 @@ func TestSampleChainIsReplayedAndProven(t *testing.T) {
 	checkStatus(t, dir, want, report.Accounts, report.Slots, report.BranchRows, report.Codes)
 }
 
-func checkStatus(t *testing.T, dir string, cursor cursorJSON, accounts, slots, branches, codes uint64) {
+func checkStatus(t *testing.T, dir string, cursor cursorJSON, accounts, slots, branches,
+	codes uint64) {
 	t.Helper()
 	var st storeStatus
 	r := runBalsa(t, "status", "--datadir", dir, "--json")

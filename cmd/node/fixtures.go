@@ -121,7 +121,7 @@ var classNames = map[fixtures.Class]string{
 	fixtures.RejectedRule: "rejectedRule", fixtures.RejectedItems: "rejectedItemLimit",
 	fixtures.RejectedOrphan: "rejectedOrphanSlot", fixtures.RejectedRoot: "rejectedRoot",
 	fixtures.RejectedHeader: "rejectedHeader",
-	fixtures.OnlyExecution: "onlyExecution", fixtures.Failed: "failed",
+	fixtures.OnlyExecution:  "onlyExecution", fixtures.Failed: "failed",
 }
 
 func (s *session) printFixturesJSON(sum *fixtures.Summary, results []*fixtures.Result) error {

@@ -24,6 +24,7 @@ var order = [][]string{
 	{"messages"},
 	{"state"},
 	{"bal"},
+	{"trie/trietest"},
 	{"trie", "trie/classic"},
 	{"trie/keccak"},
 	{"internal/invariants", "internal/tidy"},
@@ -32,7 +33,7 @@ var order = [][]string{
 // testOnly is what the tests of a package import besides, out of order.
 var testOnly = map[string][]string{
 	"actors": {"actors/actorstest"},
-	"trie":   {"trie/classic"},
+	"trie":   {"trie/classic", "trie/trietest"},
 }
 
 // exclusive are the dependencies that only some packages import.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/balsa-sync/balsa/test/conformance"
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -48,14 +48,14 @@ func loadDiff(t *testing.T, file string) *blockDiff {
 
 // partial is the part of a trie that a set of nodes shows, read with go-ethereum's RLP alone.
 type partial struct {
-	*memtrie.Trie
+	*trietest.Trie
 	nodes map[common.Hash][]byte
 }
 
 // newPartial makes rows and leaves of what lies below root in nodes.
 func newPartial(t *testing.T, nodes map[common.Hash][]byte, root common.Hash) *partial {
 	t.Helper()
-	p := &partial{Trie: memtrie.New(), nodes: nodes}
+	p := &partial{Trie: trietest.New(), nodes: nodes}
 	if root == types.EmptyRootHash {
 		return p
 	}

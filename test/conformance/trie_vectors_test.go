@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/balsa-sync/balsa/test/conformance"
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie/classic"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -117,7 +117,7 @@ func classicRoot(ops []operation) common.Hash {
 // builderRoot builds the trie at once from the leaves that the operations leave.
 func builderRoot(t *testing.T, ops []operation) common.Hash {
 	t.Helper()
-	m := memtrie.New()
+	m := trietest.New()
 	for _, op := range ops {
 		m.SetLeaf(common.Hash(op.key), op.value)
 	}
@@ -132,14 +132,14 @@ func builderRoot(t *testing.T, ops []operation) common.Hash {
 // build from scratch.
 func updaterRoot(t *testing.T, ops []operation) (root common.Hash) {
 	t.Helper()
-	m := memtrie.New()
+	m := trietest.New()
 	for i, op := range ops {
 		var err error
 		root, err = m.Update(map[common.Hash][]byte{common.Hash(op.key): op.value})
 		if err != nil {
 			t.Fatalf("operation %d: %v", i, err)
 		}
-		fresh := memtrie.New()
+		fresh := trietest.New()
 		for _, key := range m.Keys() {
 			fresh.SetLeaf(key, m.Get(key))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/bal"
+	"github.com/balsa-sync/balsa/test/chaingen"
 )
 
 // tree is an RLP list as go-ethereum encodes it: of uint64, []byte, rlp.RawValue and trees. It can
@@ -274,4 +275,26 @@ func TestAListUnderAnotherHashIsRejected(t *testing.T) {
 	h.rejects(swapped, balsa.ErrBALHash)
 	h.applyTo(post, good)
 	h.check()
+}
+
+// No execution leaves a slot to an account that does not exist afterwards: a list that does is
+// refused by name, whatever its root.
+func TestASlotLeftToAnAccountThatIsAbsentIsRejected(t *testing.T) {
+	for name, c := range map[string]struct {
+		pre *chaingen.Account
+		row bal.AccountChanges
+	}{
+		"absent before": {nil, row(addr(2), writes(1, 1, 5))},
+		"created and drained": {nil,
+			row(addr(2), writes(1, 1, 5), balance(1, 1), balance(2, 0), nonce(1, 0))},
+		"drained with its slots": {acc(0, 9, "", 1, 1, 2, 2),
+			row(addr(2), writes(1, 1, 0), writes(2, 1, 3), balance(1, 0))},
+		"empty in the genesis": {acc(0, 0, "", 1, 1), row(addr(2), writes(1, 1, 5))},
+		"the slot as it is":    {acc(0, 9, "", 1, 1), row(addr(2), writes(1, 1, 1), balance(1, 0))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandmade(t, with(others(8), one(c.pre)), 2)
+			h.rejects(h.next(others(8), c.row), balsa.ErrOrphanSlot)
+		})
+	}
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // fork makes another branch of a chain.
-func fork(t *testing.T, base *chaingen.Chain, at uint64, family string, blocks int) *chaingen.Chain {
+func fork(t *testing.T, base *chaingen.Chain, at uint64, family string, blocks int) (
+	branch *chaingen.Chain) {
 	t.Helper()
 	c, err := chaingen.Fork(base, at, chaingen.Config{
 		Family: family, Seed: 99, Blocks: blocks, Size: base.Config.Size,

@@ -2,6 +2,7 @@ package endtoend
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,12 +11,19 @@ import (
 	"github.com/balsa-sync/balsa"
 )
 
+// quiet keeps the database's log out of the tests' output.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)              {}
+func (quiet) Errorf(string, ...any)             {}
+func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
 // edit changes rows of a closed store behind its back.
 func (n *node) edit(change func(db *pebble.DB)) {
 	n.t.Helper()
 	n.close()
 	db, err := pebble.Open(n.opts.Dir, &pebble.Options{
-		FS: n.opts.FS, FormatMajorVersion: pebble.FormatNewest,
+		FS: n.opts.FS, FormatMajorVersion: pebble.FormatNewest, Logger: quiet{},
 	})
 	if err != nil {
 		n.t.Fatal(err)
@@ -77,16 +85,19 @@ func TestVerifyFindsEveryKindOfWrongRow(t *testing.T) {
 		edit func(db *pebble.DB)
 		want string
 	}{
-		"a slot's value":            {flip('s'), "its slots have root"},
-		"a slot is missing":         {drop('s'), "its slots have root"},
-		"a branch of the accounts":  {flip('A'), "account trie: the branch row"},
-		"a branch of a storage":     {flip('S'), "differs from what flat state gives"},
-		"a branch row is missing":   {drop('A'), "is missing"},
-		"a storage row is missing":  {drop('S'), "is missing"},
-		"a code's bytes":            {flip('c'), "hashes to"},
-		"a code is missing":         {drop('c'), "is not in the store"},
-		"an account is missing":     {drop('a'), "flat state has root"},
-		"a slot without an account": {move('s', func(k []byte) []byte { k[1] ^= 0xff; return k }), "does not exist"},
+		"a slot's value":           {flip('s'), "its slots have root"},
+		"a slot is missing":        {drop('s'), "its slots have root"},
+		"a branch of the accounts": {flip('A'), "account trie: the branch row"},
+		"a branch of a storage":    {flip('S'), "differs from what flat state gives"},
+		"a branch row is missing":  {drop('A'), "is missing"},
+		"a storage row is missing": {drop('S'), "is missing"},
+		"a code's bytes":           {flip('c'), "hashes to"},
+		"a code is missing":        {drop('c'), "is not in the store"},
+		"an account is missing":    {drop('a'), "flat state has root"},
+		"a slot without an account": {move('s', func(k []byte) []byte {
+			k[1] ^= 0xff
+			return k
+		}), "does not exist"},
 		"a surplus account branch": {move('A', func(k []byte) []byte {
 			return append(k, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 		}), "does not have"},

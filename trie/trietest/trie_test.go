@@ -1,4 +1,4 @@
-package memtrie_test
+package trietest_test
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/balsa-sync/balsa/test/memtrie"
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 )
 
@@ -15,9 +15,9 @@ import (
 var value = bytes.Repeat([]byte{1}, 40)
 
 // four is a trie with a root branch and one branch below it.
-func four(t *testing.T) *memtrie.Trie {
+func four(t *testing.T) *trietest.Trie {
 	t.Helper()
-	m := memtrie.New()
+	m := trietest.New()
 	for _, key := range []common.Hash{{0x10}, {0x11}, {0x20}, {0x30}} {
 		m.SetLeaf(key, value)
 	}
@@ -69,31 +69,31 @@ func TestSinkRefusesWhatNoUpdateMayDo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		do   func(m *memtrie.Trie) error
+		do   func(m *trietest.Trie) error
 		ok   bool
 	}{
-		{"put", func(m *memtrie.Trie) error { return m.PutBranch(0, root, b) }, true},
-		{"put twice", func(m *memtrie.Trie) error {
+		{"put", func(m *trietest.Trie) error { return m.PutBranch(0, root, b) }, true},
+		{"put twice", func(m *trietest.Trie) error {
 			return errors.Join(m.PutBranch(0, root, b), m.PutBranch(0, root, b))
 		}, false},
-		{"delete", func(m *memtrie.Trie) error { return m.DeleteBranch(0, root) }, true},
-		{"delete what is put", func(m *memtrie.Trie) error {
+		{"delete", func(m *trietest.Trie) error { return m.DeleteBranch(0, root) }, true},
+		{"delete what is put", func(m *trietest.Trie) error {
 			return errors.Join(m.PutBranch(0, root, b), m.DeleteBranch(0, root))
 		}, false},
-		{"put what is deleted", func(m *memtrie.Trie) error {
+		{"put what is deleted", func(m *trietest.Trie) error {
 			return errors.Join(m.DeleteBranch(0, root), m.PutBranch(0, root, b))
 		}, false},
-		{"delete what is not there", func(m *memtrie.Trie) error {
+		{"delete what is not there", func(m *trietest.Trie) error {
 			return m.DeleteBranch(0, other)
 		}, false},
-		{"put a bad row", func(m *memtrie.Trie) error {
+		{"put a bad row", func(m *trietest.Trie) error {
 			return m.PutBranch(0, root, trie.Branch{Mask: 1})
 		}, false},
-		{"a tag without a trie", func(m *memtrie.Trie) error {
-			return memtrie.Forest{1: m}.PutBranch(2, root, b)
+		{"a tag without a trie", func(m *trietest.Trie) error {
+			return trietest.Forest{1: m}.PutBranch(2, root, b)
 		}, false},
 	} {
-		if err := c.do(four(t)); (err == nil) != c.ok || !c.ok && !errors.Is(err, memtrie.ErrRow) {
+		if err := c.do(four(t)); (err == nil) != c.ok || !c.ok && !errors.Is(err, trietest.ErrRow) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package memtrie
+package trietest
 
 import (
 	"bytes"
