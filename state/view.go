@@ -186,6 +186,10 @@ func (v *view) takeIdle() (*pebble.Iterator, error) {
 }
 
 func (v *view) putIdle(it *pebble.Iterator) {
+	if it.Error() != nil {
+		_ = it.Close() // returns the error that the read has returned
+		return
+	}
 	v.mu.Lock()
 	v.idle = append(v.idle, it)
 	v.mu.Unlock()

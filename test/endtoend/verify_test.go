@@ -51,60 +51,70 @@ func first(t *testing.T, db *pebble.DB, space byte) (k, v []byte) {
 	return append(k, it.Key()...), append(v, it.Value()...)
 }
 
+// edits are the ways in which verify's tests spoil a store.
+type edits struct{ t *testing.T }
+
+func (e edits) set(db *pebble.DB, k, v []byte) {
+	if err := db.Set(k, v, pebble.Sync); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// flip changes the last bit of a space's first row.
+func (e edits) flip(space byte) func(db *pebble.DB) {
+	return func(db *pebble.DB) {
+		k, v := first(e.t, db, space)
+		v[len(v)-1] ^= 1
+		e.set(db, k, v)
+	}
+}
+
+// drop deletes a space's first row.
+func (e edits) drop(space byte) func(db *pebble.DB) {
+	return func(db *pebble.DB) {
+		k, _ := first(e.t, db, space)
+		if err := db.Delete(k, pebble.Sync); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+}
+
+// move writes the first row of a space again under another key.
+func (e edits) move(space byte, key func(k []byte) []byte) func(db *pebble.DB) {
+	return func(db *pebble.DB) {
+		k, v := first(e.t, db, space)
+		e.set(db, key(k), v)
+	}
+}
+
 // Each row that a damaged or buggy store could have wrong is found, by a sentence that names it.
 func TestVerifyFindsEveryKindOfWrongRow(t *testing.T) {
 	c := generate(t, "mix", 17, 10, 40)
-	set := func(db *pebble.DB, k, v []byte) {
-		if err := db.Set(k, v, pebble.Sync); err != nil {
-			t.Fatal(err)
-		}
-	}
-	flip := func(space byte) func(db *pebble.DB) {
-		return func(db *pebble.DB) {
-			k, v := first(t, db, space)
-			v[len(v)-1] ^= 1
-			set(db, k, v)
-		}
-	}
-	drop := func(space byte) func(db *pebble.DB) {
-		return func(db *pebble.DB) {
-			k, _ := first(t, db, space)
-			if err := db.Delete(k, pebble.Sync); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	// move writes the first row of a space again under another key.
-	move := func(space byte, key func(k []byte) []byte) func(db *pebble.DB) {
-		return func(db *pebble.DB) {
-			k, v := first(t, db, space)
-			set(db, key(k), v)
-		}
-	}
+	e := edits{t}
 	cases := map[string]struct {
 		edit func(db *pebble.DB)
 		want string
 	}{
-		"a slot's value":           {flip('s'), "its slots have root"},
-		"a slot is missing":        {drop('s'), "its slots have root"},
-		"a branch of the accounts": {flip('A'), "account trie: the branch row"},
-		"a branch of a storage":    {flip('S'), "differs from what flat state gives"},
-		"a branch row is missing":  {drop('A'), "is missing"},
-		"a storage row is missing": {drop('S'), "is missing"},
-		"a code's bytes":           {flip('c'), "hashes to"},
-		"a code is missing":        {drop('c'), "is not in the store"},
-		"an account is missing":    {drop('a'), "flat state has root"},
-		"a slot without an account": {move('s', func(k []byte) []byte {
+		"a slot's value":           {e.flip('s'), "its slots have root"},
+		"a slot is missing":        {e.drop('s'), "its slots have root"},
+		"a branch of the accounts": {e.flip('A'), "account trie: the branch row"},
+		"a branch of a storage":    {e.flip('S'), "differs from what flat state gives"},
+		"a branch row is missing":  {e.drop('A'), "is missing"},
+		"a storage row is missing": {e.drop('S'), "is missing"},
+		"a code's bytes":           {e.flip('c'), "hashes to"},
+		"a code is missing":        {e.drop('c'), "is not in the store"},
+		"an account is missing":    {e.drop('a'), "flat state has root"},
+		"a slot without an account": {e.move('s', func(k []byte) []byte {
 			k[1] ^= 0xff
 			return k
 		}), "does not exist"},
-		"a surplus account branch": {move('A', func(k []byte) []byte {
+		"a surplus account branch": {e.move('A', func(k []byte) []byte {
 			return append(k, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 		}), "does not have"},
-		"a surplus storage branch": {move('S', func(k []byte) []byte {
+		"a surplus storage branch": {e.move('S', func(k []byte) []byte {
 			return append(k, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 		}), "does not have"},
-		"a storage branch without an account": {move('S', func(k []byte) []byte {
+		"a storage branch without an account": {e.move('S', func(k []byte) []byte {
 			k[1] ^= 0xff
 			return k
 		}), "does not exist"},
