@@ -1,6 +1,6 @@
 # make run    build bin/balsa, make a store from the sample chain's genesis and replay the chain
 # make test   vet and test everything
-# make race   the tests again under the race detector (needs a C compiler)
+# make race   the tests again with the race detector (needs a C compiler) and assertions
 # make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
 GO      ?= go
@@ -26,7 +26,7 @@ test: fmt-check
 	$(GO) test ./...
 
 race:
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race -tags invariants ./...
 
 fmt-check:
 	@files=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \

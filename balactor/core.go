@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/balsa-sync/balsa/internal/invariants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
@@ -181,6 +182,9 @@ func (c *core) enqueue(now time.Time, r request) []any {
 
 // start takes a request in hand. Workers of an earlier pass are idle by then.
 func (c *core) start(now time.Time, r request, undone int) []any {
+	for w := range c.workers {
+		invariants.Check(!c.workers[w].busy, "worker %d is busy between two passes", w)
+	}
 	c.blocks++
 	b := &block{id: c.blocks, request: r, started: now, mark: now, undone: undone}
 	c.cur = b

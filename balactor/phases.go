@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/balsa-sync/balsa/internal/invariants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 )
@@ -36,6 +37,7 @@ func (c *core) jobDone(now time.Time, index int, then func(time.Time) []any) []a
 	b := c.cur
 	b.jobs[index].done = true
 	b.left--
+	invariants.Check(b.out >= 0 && b.out <= b.left, "%d jobs out of %d are handed out", b.out, b.left)
 	if b.failed != nil {
 		return c.drained(now)
 	}
