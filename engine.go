@@ -34,8 +34,12 @@ type Engine struct {
 	request atomic.Uint64
 
 	mu       sync.Mutex
-	closed   bool
+	closed   bool // no new calls
 	inFlight sync.WaitGroup
+
+	closing sync.Mutex // one Close at a time
+	stopped bool       // the actors were told
+	ended   bool       // the store is closed
 }
 
 // Block is a block to apply: what a consensus client or a peer gives of it.
@@ -167,16 +171,19 @@ func (e *Engine) Cursor() state.Cursor {
 func (e *Engine) ChainID() uint64 { return e.store.ChainID() }
 
 // Close refuses new calls, waits for those in hand until ctx ends, stops the actors in order and
-// closes the store. Every View must have been closed. Closing twice is harmless.
+// closes the store. Every View must have been closed: with one open, or where ctx ends before the
+// actors have let go of the store, Close returns an error and may be called again. Closing an
+// engine that is closed is harmless.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return nil
-	}
 	e.closed = true
 	e.mu.Unlock()
 
+	e.closing.Lock()
+	defer e.closing.Unlock()
+	if e.ended {
+		return nil
+	}
 	done := make(chan struct{})
 	go func() { e.inFlight.Wait(); close(done) }()
 	select {
@@ -184,8 +191,11 @@ func (e *Engine) Close(ctx context.Context) error {
 	case <-ctx.Done(): // the actors are stopped all the same, and the calls end with an error
 	}
 	var err error
-	if e.tree != nil {
+	if e.tree != nil && !e.stopped {
+		e.stopped = true
 		err = e.tree.Stop(ctx)
 	}
-	return errors.Join(err, e.store.Close())
+	storeErr := e.store.Close()
+	e.ended = storeErr == nil
+	return errors.Join(err, storeErr)
 }

@@ -152,3 +152,42 @@ func TestOptionsThatContradictThemselvesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestCloseMayBeCalledAgainWhereAViewIsOpen(t *testing.T) {
+	o := memory()
+	e := start(t, o)
+	v, err := e.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(t.Context()); !errors.Is(err, state.ErrSnapshotsOpen) {
+		t.Fatalf("error %v", err)
+	}
+	if err := errors.Join(v.Close(), e.Close(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(t.Context(), o) // the store is free
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCloseWithoutTimeStopsTheActorsAndMayBeCalledAgain(t *testing.T) {
+	o := memory()
+	e := start(t, o)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := e.Close(over); err != nil && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, state.ErrSnapshotsOpen) {
+		t.Fatalf("error %v", err)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
