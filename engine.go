@@ -167,6 +167,18 @@ func (e *Engine) Cursor() state.Cursor {
 	return c
 }
 
+// BlockHash returns the hash of the block with a number on the cursor's branch. It is false above
+// the cursor, and below the block that Init was given.
+func (e *Engine) BlockHash(number uint64) (hash common.Hash, ok bool, err error) {
+	if err := e.enter(); err != nil {
+		return common.Hash{}, false, err
+	}
+	defer e.inFlight.Done()
+	sn := e.store.NewSnapshot()
+	hash, ok, err = sn.BlockHash(number)
+	return hash, ok, errors.Join(err, sn.Close())
+}
+
 // ChainID is the chain's id as Init was given it.
 func (e *Engine) ChainID() uint64 { return e.store.ChainID() }
 

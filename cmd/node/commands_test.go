@@ -234,11 +234,14 @@ func TestBlocksOfAnotherBranchAreRefused(t *testing.T) {
 		b.Header.Extra = []byte("fork")
 		return b
 	}
-	const says = "is on another branch than the store's, which is at block 4 ("
+	const says = "is on another branch than the store's, which has "
 	runBalsa(t, "replay", "--datadir", dir, lineFile(t, fork(blocks[3]))).
 		want(t, exitFailed, fmt.Sprintf("block 4 (%s)", fork(blocks[3]).Header.Hash()), says)
 	runBalsa(t, "replay", "--datadir", dir, lineFile(t, blocks[1], fork(blocks[2]))).
 		want(t, exitFailed, fmt.Sprintf("block 3 (%s)", fork(blocks[2]).Header.Hash()), says)
+	// A branch that lies wholly below the cursor is told all the same.
+	runBalsa(t, "replay", "--datadir", dir, lineFile(t, fork(blocks[1]))).
+		want(t, exitFailed, fmt.Sprintf("block 2 (%s)", fork(blocks[1]).Header.Hash()), says)
 }
 
 func TestReplayReadsStandardInput(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/urfave/cli/v3"
 
 	"github.com/balsa-sync/balsa"
@@ -112,8 +111,7 @@ type replayRun struct {
 	log    *slog.Logger
 	meter  *meter
 
-	sum       replaySummary
-	lastKnown common.Hash // the block of the files that the store held last
+	sum replaySummary
 }
 
 // readBlock is a block out of the files, or why there is none.
@@ -206,7 +204,7 @@ func withGrace(parent context.Context, grace time.Duration) (context.Context, fu
 func (r *replayRun) take(ctx context.Context, b readBlock) error {
 	cursor := r.engine.Cursor()
 	if b.entry.Number <= cursor.Number {
-		return r.passOver(ctx, b, cursor)
+		return r.passOver(b, cursor)
 	}
 	if !b.entry.HasAccessList() {
 		return fmt.Errorf("%s %w", b.entry, blockfile.ErrPreAmsterdam)
@@ -232,24 +230,18 @@ func (r *replayRun) apply(ctx context.Context, b blockfile.Block) (balsa.Applied
 
 // passOver takes a block at or below the cursor: one that the store holds, or one from before the
 // store's first block, of which the store knows nothing. Anything else is on another branch.
-func (r *replayRun) passOver(ctx context.Context, b readBlock, cursor state.Cursor) error {
-	known := b.entry.Hash == cursor.Hash
-	if !known && b.entry.Number < cursor.Number && b.entry.HasAccessList() {
-		done, err := r.apply(ctx, b.block)
-		if err != nil && !errors.Is(err, balsa.ErrUnknownParent) {
-			return err
-		}
-		known = err == nil && done.Known
-	}
+func (r *replayRun) passOver(b readBlock, cursor state.Cursor) error {
+	held, ok, err := r.engine.BlockHash(b.entry.Number)
 	switch {
-	case known:
-		r.sum.Known++
-		r.lastKnown = b.entry.Hash
-	case b.entry.Number == cursor.Number || r.sum.Known > 0 && b.entry.Parent == r.lastKnown:
-		return fmt.Errorf("%s: %w, which is at block %d (%s)", b.entry, errOtherBranch,
-			cursor.Number, cursor.Hash)
-	default:
+	case err != nil:
+		return err
+	case !ok:
 		r.sum.Older++
+	case held == b.entry.Hash:
+		r.sum.Known++
+	default:
+		return fmt.Errorf("%s: %w, which has %s there and is at block %d (%s)", b.entry,
+			errOtherBranch, held, cursor.Number, cursor.Hash)
 	}
 	r.meter.passed()
 	r.log.Debug("block passed over", "number", b.entry.Number, "hash", b.entry.Hash)
