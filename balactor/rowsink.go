@@ -27,7 +27,8 @@ func newUpdater() *updater {
 // begin forgets what came before, an attempt that failed included.
 func (u *updater) begin() {
 	u.Reset()
-	u.sink = rowSink{}
+	last := len(u.sink.rows) // blocks are alike: it saves growing
+	u.sink = rowSink{rows: make([]state.BranchWrite, 0, last+last/4)}
 }
 
 // rowSink collects the branch rows that updates write and delete. A tag is an index into owners;
