@@ -54,15 +54,18 @@ func TestCommitRefusesABadLayerWhole(t *testing.T) {
 	a := NewAccount()
 	acc := a.AppendSlim(nil)
 	one, two := common.Hash{1}, common.Hash{2}
+	slot := func(account, slot common.Hash) SlotWrite {
+		return SlotWrite{account, slot, nil, []byte{1}}
+	}
 	h, to := childOf(c.cursor, common.Hash{1})
 	for name, l := range map[string]Layer{
 		"accounts descend":      {Accounts: []AccountWrite{{two, nil, acc}, {one, nil, acc}}},
 		"an account twice":      {Accounts: []AccountWrite{{one, nil, acc}, {one, nil, acc}}},
 		"no account":            {Accounts: []AccountWrite{{one, nil, []byte{1}}}},
 		"no account before":     {Accounts: []AccountWrite{{one, []byte{0x80}, acc}}},
-		"slots descend":         {Slots: []SlotWrite{{one, two, nil, []byte{1}}, {one, one, nil, []byte{1}}}},
-		"accounts' slots mixed": {Slots: []SlotWrite{{two, one, nil, []byte{1}}, {one, two, nil, []byte{1}}}},
-		"a slot twice":          {Slots: []SlotWrite{{one, one, nil, []byte{1}}, {one, one, nil, []byte{2}}}},
+		"slots descend":         {Slots: []SlotWrite{slot(one, two), slot(one, one)}},
+		"accounts' slots mixed": {Slots: []SlotWrite{slot(two, one), slot(one, two)}},
+		"a slot twice":          {Slots: []SlotWrite{slot(one, one), slot(one, one)}},
 		"a slot of zero":        {Slots: []SlotWrite{{one, one, nil, []byte{0x80}}}},
 		"a slot not trimmed":    {Slots: []SlotWrite{{one, one, nil, []byte{0x82, 0, 1}}}},
 		"a path too long":       {Branches: []BranchWrite{{Path: trie.PathOf(one, 64), Row: []byte{1}}}},
@@ -335,7 +338,7 @@ func TestSnapshotsReadWhileBlocksAreWritten(t *testing.T) {
 		}()
 	}
 	var pre []byte
-	for n := range 300 {
+	for n := range 300 / slowdown {
 		a := NewAccount()
 		a.Nonce = c.cursor.Number + 1
 		l := new(Layer)

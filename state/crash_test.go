@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
@@ -84,7 +83,10 @@ type failAt struct {
 func (f *failAt) String() string { return "failAt" }
 
 func (f *failAt) MaybeError(op errorfs.Op) error {
-	if f.stop.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite || f.only != nil && !f.only(op.Path) {
+	if f.stop.Load() || op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+		return nil
+	}
+	if f.only != nil && !f.only(op.Path) {
 		return nil
 	}
 	i := f.count.Add(1)
@@ -100,18 +102,12 @@ func (f *failAt) MaybeError(op errorfs.Op) error {
 // or at the one whose commit failed, as a whole.
 func TestAFailedWriteIsReportedAndLeavesAWholeBlock(t *testing.T) {
 	for _, once := range []bool{true, false} {
-		for n := int64(1); ; n++ {
-			if !failedWrite(t, n, once) {
-				break // the run makes fewer writes
-			}
-			if testing.Short() {
-				n += 6
-			}
+		for n := int64(1); failedWrite(t, n, once); n += slowdown {
 		}
 	}
 }
 
-// failedWrite reports whether the n-th write was reached.
+// failedWrite reports whether the n-th write was reached: the run may make fewer.
 func failedWrite(t *testing.T, n int64, once bool) bool {
 	t.Helper()
 	fsys := NewCrashFS()
@@ -120,7 +116,7 @@ func failedWrite(t *testing.T, n int64, once bool) bool {
 	fatal := make(chan error, 1)
 	s, c := builtStore(t, fsys, 7)
 	mustClose(t, s)
-	o := testOptions(errorfs.Wrap(fsys, inject))
+	o := testOptions(wrapFS(fsys, inject))
 	o.OnFatal = func(err error) { fatal <- err }
 	s = mustOpen(t, o)
 	inject.count.Store(0)
@@ -237,7 +233,7 @@ func TestAFullDiskForTablesFailsTheStoreInTheEnd(t *testing.T) {
 	s, c := builtStore(t, MemFS(), 8)
 	base := s.opts.FS
 	mustClose(t, s)
-	o := testOptions(errorfs.Wrap(base.(vfs.FS), inject))
+	o := testOptions(wrapFS(base, inject))
 	o.OnFatal = func(err error) { once.Do(func() { failed <- err }) }
 	s = mustOpen(t, o)
 	inject.n.Store(inject.count.Load() + 1)
@@ -296,3 +292,5 @@ func TestAPanicOfPebbleFailsTheStore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func wrapFS(fs FS, inject errorfs.Injector) FS { return errorfs.Wrap(fs, inject) }

@@ -45,12 +45,13 @@ func TestParsePathRefusesWhatIsNoPath(t *testing.T) {
 func TestKeysAreThoseOfTheDesign(t *testing.T) {
 	h := common.Hash{0: 0xab, 31: 0xcd}
 	p := trie.PathOf(h, 3)
+	number := "\x00\x00\x00\x00\x00\x00\x01\x02"
 	for want, got := range map[string][]byte{
-		"a" + string(h[:]):                                 appendHashKey(nil, spaceAccount, &h),
-		"s" + string(h[:]) + string(h[:]):                  appendSlotKey(nil, &h, &h),
-		"A\x0a\x0b\x00":                                    appendBranchKey(nil, nil, &p),
-		"S" + string(h[:]) + "\x0a\x0b\x00":                appendBranchKey(nil, &h, &p),
-		"h\x00\x00\x00\x00\x00\x00\x01\x02" + string(h[:]): appendNumberHashKey(nil, spaceHeader, 258, &h),
+		"a" + string(h[:]):                  appendHashKey(nil, spaceAccount, &h),
+		"s" + string(h[:]) + string(h[:]):   appendSlotKey(nil, &h, &h),
+		"A\x0a\x0b\x00":                     appendBranchKey(nil, nil, &p),
+		"S" + string(h[:]) + "\x0a\x0b\x00": appendBranchKey(nil, &h, &p),
+		"h" + number + string(h[:]):         appendNumberHashKey(nil, spaceHeader, 258, &h),
 	} {
 		if string(got) != want {
 			t.Errorf("%q, want %q", got, want)

@@ -11,8 +11,9 @@ import (
 )
 
 // Snapshot is the state at one block, whatever is written later. It is safe for concurrent use and
-// must be closed: it holds on to memtables and files that are obsolete otherwise. After Close its methods return ErrClosed, but
-// the readers and iterators made from it live on until they are closed themselves.
+// must be closed: it holds on to memtables and files that are obsolete otherwise. After Close its
+// methods return ErrClosed, but the readers and iterators made from it live on until they are
+// closed themselves.
 type Snapshot struct {
 	s *Store
 

@@ -173,12 +173,12 @@ func TestACodeThatOthersHaveSurvivesARewind(t *testing.T) {
 // 30,000 accounts are what a gas limit of 60 million allows in one list, and not one more.
 func TestAListOfThirtyThousandAccounts(t *testing.T) {
 	t.Parallel()
-	const n = gasLimit / bal.ItemCost
+	n := unlessRace(uint64(gasLimit/bal.ItemCost), 3000)
 	h := newHandmade(t, others(4), 3)
 	before := h.rows()
 	full, half, empty := with(others(4), nil), with(others(4), nil), others(4)
 	var create, drain, rest []bal.AccountChanges
-	for i := range uint64(n) {
+	for i := range n {
 		a := addr(10_000 + i)
 		full[a] = acc(0, i+1, "")
 		create = append(create, row(a, balance(1, i+1)))
@@ -192,13 +192,17 @@ func TestAListOfThirtyThousandAccounts(t *testing.T) {
 		}
 	}
 	tooMany := h.next(full, append(create, row(addr(90_000)))...)
+	tooMany.Header.GasLimit = n * bal.ItemCost
 	h.rejects(tooMany, bal.ErrTooManyItems)
-	h.extend(full, create...)
-	h.compare(full)
-	h.extend(half, drain...)
-	h.compare(half)
-	h.extend(empty, rest...)
-	h.compare(empty)
+	apply := func(post chaingen.State, list []bal.AccountChanges) {
+		b := h.next(post, list...)
+		b.Header.GasLimit = n * bal.ItemCost
+		h.applyTo(post, b)
+		h.compare(post)
+	}
+	apply(full, create)
+	apply(half, drain)
+	apply(empty, rest)
 	h.backTo(1)
 	h.compare(full)
 	h.backTo(0)
@@ -208,13 +212,13 @@ func TestAListOfThirtyThousandAccounts(t *testing.T) {
 // One account alone takes 50,000 slots up, down to one, down to none, and up again.
 func TestAnAccountWithFiftyThousandSlots(t *testing.T) {
 	t.Parallel()
-	const n = 50_000
+	n := unlessRace(uint64(50_000), 3000)
 	empty := with(others(4), one(acc(1, 0, contract)))
 	h := newHandmade(t, empty, 3)
 	before := h.rows()
 	fill := func(from uint64) (*chaingen.Account, bal.AccountChanges) {
 		pairs, list := make([]uint64, 0, 2*n), row(addr(2))
-		for i := range uint64(n) {
+		for i := range n {
 			pairs = append(pairs, i, from+i)
 			writes(i, 1, from+i)(&list)
 		}
@@ -354,10 +358,12 @@ func TestAViewShowsItsBlockWhateverFollows(t *testing.T) {
 func TestAListWithTheRightHashAndTheWrongRootIsRejected(t *testing.T) {
 	pre := with(others(8), one(acc(1, 5, contract, 1, 10)))
 	lists := map[string][]bal.AccountChanges{
-		"a balance too high":   {row(addr(2), writes(1, 1, 11), balance(1, 7))},
-		"a slot missing":       {row(addr(2), balance(1, 6))},
-		"a slot too many":      {row(addr(2), writes(1, 1, 11), writes(2, 1, 1), balance(1, 6))},
-		"an account too many":  {row(addr(1), balance(1, 1)), row(addr(2), writes(1, 1, 11), balance(1, 6))},
+		"a balance too high": {row(addr(2), writes(1, 1, 11), balance(1, 7))},
+		"a slot missing":     {row(addr(2), balance(1, 6))},
+		"a slot too many":    {row(addr(2), writes(1, 1, 11), writes(2, 1, 1), balance(1, 6))},
+		"an account too many": {
+			row(addr(1), balance(1, 1)), row(addr(2), writes(1, 1, 11), balance(1, 6)),
+		},
 		"another account":      {row(addr(3), writes(1, 1, 11), balance(1, 6))},
 		"the account cleared":  {row(addr(2), writes(1, 1, 0), balance(1, 0), nonce(1, 0), code(1, ""))},
 		"no change at all":     nil,

@@ -42,7 +42,7 @@ func TestACrashLosesNoAcknowledgedBlock(t *testing.T) {
 	const seed = 31
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	c := generate(t, "mix", seed, 60, 8)
+	c := generate(t, "mix", seed, unlessRace(60, 20), 8)
 	fresh := freshRows(t, c)
 	disk := state.NewCrashFS()
 	n := newNodeAt(t, genesisOf(c), balsa.Options{FS: disk, Workers: 2})
@@ -67,7 +67,7 @@ func TestACrashWithoutSyncLosesWholeBlocksFromTheEnd(t *testing.T) {
 	const seed = 32
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	c := generate(t, "mix", seed, 16, 8)
+	c := generate(t, "mix", seed, unlessRace(16, 6), 8)
 	fresh := freshRows(t, c)
 	disk := state.NewCrashFS()
 	n := newNodeAt(t, genesisOf(c), balsa.Options{FS: disk, Workers: 2, NoSync: true})
@@ -151,6 +151,9 @@ func TestACrashBeforeAnyWriteLeavesTheStateOfABlock(t *testing.T) {
 	}
 	built, steps := 0, map[int]bool{}
 	for i, p := range s.disk.photos {
+		if raceDetector && i%20 != 0 {
+			continue
+		}
 		t.Run(fmt.Sprintf("%d before %s, torn %v", i, p.before, p.torn), func(t *testing.T) {
 			at, rebuilt := reopen(t, a, p)
 			if rebuilt {
@@ -168,7 +171,7 @@ func TestACrashBeforeAnyWriteLeavesTheStateOfABlock(t *testing.T) {
 			t.Fatalf("the cursor is %v, in none of the steps %v", at, p.during)
 		})
 	}
-	if built == 0 || len(steps) != len(s.number) {
+	if !raceDetector && (built == 0 || len(steps) != len(s.number)) {
 		t.Fatalf("%d builds were cut off; steps %v of %d were found", built, steps, len(s.number))
 	}
 }

@@ -199,7 +199,7 @@ func TestEveryFamilyEndsInGoEthereumsState(t *testing.T) {
 	for _, family := range chaingen.FamilyNames() {
 		t.Run(family, func(t *testing.T) {
 			t.Parallel()
-			c := generate(t, family, 11, 12, 40)
+			c := generate(t, family, 11, unlessRace(12, 5), unlessRace(40, 12))
 			want, err := chaingen.Reference(c).At(uint64(len(c.Blocks)))
 			if err != nil {
 				t.Fatal(err)
@@ -215,7 +215,7 @@ func TestEveryFamilyEndsInGoEthereumsState(t *testing.T) {
 
 func TestBlocksThatChangeManyAccountsAreProvenByAllWorkers(t *testing.T) {
 	t.Parallel()
-	c := generate(t, "new-accounts", 5, 4, 400)
+	c := generate(t, "new-accounts", 5, 3, 200)
 	var all [2]map[string]string
 	for i, workers := range []int{1, 4} {
 		n := newNode(t, c, workers)

@@ -19,7 +19,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/test/chaingen"
 )
@@ -160,18 +159,25 @@ func (p *program) mustReplay(dir string) {
 	p.must(p.replayArgs(dir)...)
 }
 
-// ended opens the store of a process that ended early: it must verify, and hold at least the
+// cursor is where a store stands that verifies.
+func (p *program) cursor(dir string) state.Cursor {
+	p.t.Helper()
+	c, said := p.command("verify", "--datadir", dir, "--json", "--verbosity", "0")
+	if err := c.Run(); err != nil {
+		p.t.Fatalf("verify: %v\n%s", err, said)
+	}
+	var report struct{ Cursor state.Cursor }
+	if err := json.Unmarshal([]byte(said.String()), &report); err != nil {
+		p.t.Fatal(err)
+	}
+	return report.Cursor
+}
+
+// ended checks the store of a process that ended early: it must verify, and hold at least the
 // block that it held before and the one that the process reported (I1).
 func (p *program) ended(dir string, atLeast uint64) (at uint64) {
 	p.t.Helper()
-	e, err := balsa.Open(p.t.Context(), balsa.Options{Dir: dir, ReadOnly: true})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	n := &node{t: p.t, engine: e}
-	defer n.close()
-	n.verify()
-	at = e.Cursor().Number
+	at = p.cursor(dir).Number
 	if at < atLeast {
 		p.t.Fatalf("the cursor is block %d; block %d was applied before", at, atLeast)
 	}
@@ -182,23 +188,7 @@ func (p *program) ended(dir string, atLeast uint64) (at uint64) {
 // and has every row as if nothing had happened.
 func (p *program) finished(dir string) {
 	p.t.Helper()
-	p.must("verify", "--datadir", dir)
-	c, said := p.command("status", "--datadir", dir, "--json", "--verbosity", "0")
-	if err := c.Run(); err != nil {
-		p.t.Fatalf("status: %v\n%s", err, said)
-	}
-	var status struct {
-		Cursor struct {
-			Number     uint64
-			Hash, Root common.Hash
-		}
-	}
-	if err := json.Unmarshal([]byte(said.String()), &status); err != nil {
-		p.t.Fatal(err)
-	}
-	if got := (state.Cursor{
-		Number: status.Cursor.Number, Hash: status.Cursor.Hash, Root: status.Cursor.Root,
-	}); got != p.head {
+	if got := p.cursor(dir); got != p.head {
 		p.t.Fatalf("the cursor is %v, want %v", got, p.head)
 	}
 	sameRows(p.t, rowsOf(p.t, state.Options{Dir: dir, MustExist: true}), p.rows)

@@ -44,7 +44,7 @@ func TestAReorgEqualsAFreshSyncOfTheBranch(t *testing.T) {
 	for _, depth := range []int{1, 2, 100} {
 		t.Run(fmt.Sprintf("of %d blocks", depth), func(t *testing.T) {
 			t.Parallel()
-			a := generate(t, "mix", 21, 104, 8)
+			a := generate(t, "mix", 21, depth+4, unlessRace(8, 2))
 			at := uint64(len(a.Blocks) - depth)
 			b := fork(t, a, at, "mix", depth+1)
 
@@ -74,7 +74,7 @@ func TestUndoingAWholeChainLeavesTheGenesis(t *testing.T) {
 	for _, family := range chaingen.FamilyNames() {
 		t.Run(family, func(t *testing.T) {
 			t.Parallel()
-			c := generate(t, family, 4, 8, 30)
+			c := generate(t, family, 4, unlessRace(8, 4), unlessRace(30, 10))
 			n := newNode(t, c, 2)
 			before := n.rows()
 			n.apply(c.Blocks...)

@@ -85,7 +85,7 @@ func sizeCases() (cases []buildCase) {
 // shapeCases lie across the batches of 256 accounts in which Init builds storage tries.
 func shapeCases() (cases []buildCase) {
 	same := chaingen.State{}
-	for _, a := range byHash(3000) {
+	for _, a := range byHash(unlessRace(3000, 600)) {
 		same[a] = counted(3, 1)
 	}
 	cases = append(cases, buildCase{"the same storage under thousands of accounts", same})
@@ -110,7 +110,7 @@ func shapeCases() (cases []buildCase) {
 		for i, a := range byHash(300) {
 			s[a] = counted(i%3, i+1)
 			if slices.Contains(huge, i) {
-				s[a] = counted(5000, i+1)
+				s[a] = counted(unlessRace(5000, 700), i+1)
 			}
 		}
 		cases = append(cases, buildCase{"a huge account " + name, s})
@@ -121,7 +121,10 @@ func shapeCases() (cases []buildCase) {
 // Init builds the tries that go-ethereum builds for the same genesis, down to the last row, and
 // blocks can be built on every one of them and undone again.
 func TestAGenesisHasGoEthereumsRoot(t *testing.T) {
-	for _, c := range append(sizeCases(), shapeCases()...) {
+	for i, c := range append(sizeCases(), shapeCases()...) {
+		if raceDetector && i%4 != 0 {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			g := core.Genesis{Config: params.MergedTestChainConfig, Alloc: allocOf(c.state),

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/balsa-sync/balsa"
+	"github.com/balsa-sync/balsa/state"
 )
 
 // quiet keeps the database's log out of the tests' output.
@@ -119,10 +120,11 @@ func TestVerifyFindsEveryKindOfWrongRow(t *testing.T) {
 			return k
 		}), "does not exist"},
 	}
+	disk := state.NewCrashFS()
+	newNodeAt(t, genesisOf(c), balsa.Options{FS: disk, Workers: 1}).apply(c.Blocks...)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			n := newNode(t, c, 1)
-			n.apply(c.Blocks...)
+			n := onDisk(t, disk.Crash(), balsa.Options{Workers: 1})
 			n.edit(tc.edit)
 			r, err := n.engine.Verify(t.Context(), nil)
 			if !errors.Is(err, balsa.ErrVerify) || r.FaultCount == 0 {

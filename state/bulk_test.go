@@ -1,0 +1,382 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/balsa-sync/balsa/trie"
+	"github.com/ethereum/go-ethereum/common"
+)
+
+func TestBulkBuildsTheRowsThatItWasGiven(t *testing.T) {
+	for seed := range int64(5) {
+		s, c := builtStore(t, MemFS(), 20+seed)
+		c.check(t, s)
+		s = reopen(t, s)
+		c.check(t, s)
+		for range 5 {
+			commitNext(t, s, c, 10)
+		}
+		c.check(t, s)
+		mustClose(t, s)
+	}
+}
+
+func TestBulkOfNothingIsAnEmptyState(t *testing.T) {
+	s := mustOpen(t, testOptions(MemFS()))
+	c := newChain(newRand(1), 3)
+	c.build(t, s)
+	c.check(t, s)
+	sn := s.NewSnapshot()
+	if h, err := sn.Header(0, c.cursor.Hash); err != nil || h.Hash() != c.cursor.Hash {
+		t.Errorf("header %v, %v", h, err)
+	}
+	mustClose(t, sn)
+	mustClose(t, s)
+}
+
+// TestBulkCutsTables builds with tables of a few rows each.
+func TestBulkCutsTables(t *testing.T) {
+	fsys := MemFS()
+	s := mustOpen(t, testOptions(fsys))
+	b, err := s.NewBulk(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.accounts.cut, b.slots.cut, b.accountRows.cut = 100, 100, 2000
+	c := newChain(newRand(2), 40)
+	c.next(c.layer(30))
+	var keys []string
+	for k := range c.rows {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for i, k := range keys {
+		if err := c.addTo(b, []byte(k)); err != nil {
+			t.Fatal(err)
+		}
+		if i%100 == 0 { // a run of codes each
+			if err := errors.Join(b.Code([]byte(fmt.Sprint("code ", i))), b.writeCodes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(b.accounts.paths) < 3 || len(b.codeRuns) < 2 {
+		t.Fatalf("%d tables, %d runs of codes", len(b.accounts.paths), len(b.codeRuns))
+	}
+	h, cursor := childOf(genesisParent, common.Hash{1})
+	if err := b.Commit(h, cursor); err != nil {
+		t.Fatal(err)
+	}
+	got := allRows(t, s)
+	for _, k := range keys {
+		if got[k] != c.rows[k] {
+			t.Fatalf("row %q: %x, want %x", k, got[k], c.rows[k])
+		}
+	}
+	counts := countsOf(t, s)
+	if want := uint64((len(keys) + 99) / 100); counts.Codes != want {
+		t.Errorf("%d codes, want %d", counts.Codes, want)
+	}
+	if _, err := fsys.Stat(s.bulkDir()); err == nil {
+		t.Error("the build's directory is still there")
+	}
+	mustClose(t, s)
+}
+
+func TestBulkRefusesUnsortedInputAndGoesOn(t *testing.T) {
+	s := mustOpen(t, testOptions(MemFS()))
+	b, err := s.NewBulk(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := NewAccount()
+	h := func(x byte) common.Hash { return common.Hash{x} }
+	if err := errors.Join(b.Account(h(2), &a), b.Slot(h(2), h(2), h(1)), b.Code([]byte{1}),
+		b.Code([]byte{1}), b.Code(nil)); err != nil {
+		t.Fatal(err)
+	}
+	branch := trie.Branch{Mask: 3, Refs: bytes.Repeat(append([]byte{0xa0}, make([]byte, 32)...), 2)}
+	put := func(k *BranchSink, tag uint32, ps ...trie.Path) error {
+		for _, p := range ps {
+			if err := k.PutBranch(tag, p, branch); err != nil {
+				return err
+			}
+		}
+		return k.Close()
+	}
+	root := trie.Path{}
+	if err := put(b.Branches(h(2), true), 9, root.Child(1), root.Child(0), root); err != nil {
+		t.Fatal(err)
+	}
+	closed := b.Branches(h(0), false)
+	mustClose(t, closed)
+	for name, do := range map[string]struct{ err, want error }{
+		"account below":      {b.Account(h(1), &a), ErrKeyOrder},
+		"account twice":      {b.Account(h(2), &a), ErrDuplicateKey},
+		"slot below":         {b.Slot(h(2), h(1), h(1)), ErrKeyOrder},
+		"slot twice":         {b.Slot(h(2), h(2), h(1)), ErrDuplicateKey},
+		"account of slot":    {b.Slot(h(1), h(9), h(1)), ErrKeyOrder},
+		"slot of zero":       {b.Slot(h(3), h(1), common.Hash{}), ErrZeroSlot},
+		"trie below":         {put(b.Branches(h(1), true), 0, root), ErrKeyOrder},
+		"trie twice":         {put(b.Branches(h(2), true), 0, root.Child(1)), ErrDuplicateKey},
+		"branch twice":       {put(b.Branches(h(0), false), 0, root, root), ErrDuplicateKey},
+		"branch deleted":     {b.Branches(h(0), false).DeleteBranch(0, root), errors.ErrUnsupported},
+		"branch behind sink": {closed.PutBranch(0, root, branch), ErrClosed},
+	} {
+		if !errors.Is(do.err, do.want) {
+			t.Errorf("%s: %v, want %v", name, do.err, do.want)
+		}
+	}
+	if err := b.StorageBranches([]common.Hash{h(5)}).PutBranch(1, root, branch); err == nil {
+		t.Error("a tag without account")
+	}
+	many := b.StorageBranches([]common.Hash{h(3), h(4)})
+	err = errors.Join(many.PutBranch(1, root, branch), many.PutBranch(0, root.Child(2), branch),
+		many.PutBranch(0, root, branch), many.Close())
+	if err = errors.Join(err, b.Account(h(3), &a), b.Slot(h(2), h(3), h(1))); err != nil {
+		t.Fatal(err)
+	}
+	header, cursor := childOf(genesisParent, h(1))
+	if err := b.Commit(header, cursor); err != nil {
+		t.Fatal(err)
+	}
+	want := Counts{Accounts: 2, Slots: 2, StorageBranches: 6, AccountBranches: 1, Codes: 1, Headers: 1}
+	if got := countsOf(t, s); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	mustClose(t, s)
+}
+
+func countsOf(t *testing.T, s *Store) Counts {
+	t.Helper()
+	sn := s.NewSnapshot()
+	defer mustClose(t, sn)
+	c, err := sn.Counts(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestBulkShowsNothingBeforeCommit(t *testing.T) {
+	s := mustOpen(t, testOptions(MemFS()))
+	before := s.NewSnapshot()
+	b, err := s.NewBulk(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := NewAccount()
+	h := common.Hash{1}
+	if err := errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("code"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := countsOf(t, s); got != (Counts{}) {
+		t.Errorf("%+v during the build", got)
+	}
+	if _, ok := s.Cursor(); ok {
+		t.Error("a cursor during the build")
+	}
+	if err := s.Commit(Cursor{}, Block{}, new(Layer)); !errors.Is(err, ErrBuilding) {
+		t.Errorf("commit during the build: %v", err)
+	}
+	if _, err := s.NewBulk(1); !errors.Is(err, ErrBuilding) {
+		t.Errorf("another build: %v", err)
+	}
+	header, cursor := childOf(genesisParent, h)
+	if err := b.Commit(header, cursor); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := before.Account(h); ok || err != nil {
+		t.Errorf("a snapshot from before the build: %v %v", ok, err)
+	}
+	mustClose(t, before)
+	if _, err := s.NewBulk(1); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("a build on a state: %v", err)
+	}
+	if err := b.Account(common.Hash{2}, &a); !errors.Is(err, ErrClosed) {
+		t.Errorf("account after commit: %v", err)
+	}
+	if err := errors.Join(b.Abort()); !errors.Is(err, ErrClosed) {
+		t.Errorf("abort after commit: %v", err)
+	}
+	mustClose(t, s)
+}
+
+func TestBulkCommitChecksTheHeader(t *testing.T) {
+	header, cursor := childOf(genesisParent, common.Hash{1})
+	for name, c := range map[string]Cursor{
+		"number": {1, cursor.Hash, cursor.Root}, "hash": {0, common.Hash{}, cursor.Root},
+		"root": {0, cursor.Hash, common.Hash{}},
+	} {
+		o := testOptions(MemFS())
+		s := mustOpen(t, o)
+		b, err := s.NewBulk(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Commit(header, c); !errors.Is(err, ErrNotChild) {
+			t.Errorf("%s: %v", name, err)
+		}
+		mustClose(t, s)
+		wantOpenError(t, o, ErrUnfinished)
+	}
+}
+
+// TestABuildCutOffIsToldAndStartsOver cuts a build off by a crash after each of its steps, by
+// Close and by Abort, and builds another state in its place.
+func TestABuildCutOffIsToldAndStartsOver(t *testing.T) {
+	a := NewAccount()
+	h := common.Hash{1}
+	old := func(t *testing.T, s *Store) *Bulk {
+		b, err := s.NewBulk(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.accounts.cut = 10
+		if err := errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("old"))); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for name, cut := range map[string]func(t *testing.T, fs CrashFS, s *Store) CrashFS{
+		"begun": func(t *testing.T, fs CrashFS, s *Store) CrashFS {
+			old(t, s)
+			mid := fs.Crash()
+			mustClose(t, s)
+			return mid
+		},
+		"taken in, not marked": func(t *testing.T, fs CrashFS, s *Store) CrashFS {
+			if err := old(t, s).ingest(); err != nil {
+				t.Fatal(err)
+			}
+			mid := fs.Crash()
+			mustClose(t, s)
+			return mid
+		},
+		"closed": func(t *testing.T, fs CrashFS, s *Store) CrashFS {
+			old(t, s)
+			mustClose(t, s)
+			return fs
+		},
+		"aborted": func(t *testing.T, fs CrashFS, s *Store) CrashFS {
+			if err := old(t, s).Abort(); err != nil {
+				t.Fatal(err)
+			}
+			mustClose(t, s)
+			return fs
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := NewCrashFS()
+			o := testOptions(cut(t, fs, mustOpen(t, testOptions(fs))))
+			if name == "aborted" || name == "closed" {
+				o.FS = fs
+			}
+			wantOpenError(t, o, ErrUnfinished)
+			o.MustExist = true
+			wantOpenError(t, o, ErrUnfinished)
+			o.AllowUnfinished = true
+			s := mustOpen(t, o)
+			if _, ok := s.Cursor(); ok {
+				t.Error("a cursor")
+			}
+			if _, err := s.fs.Stat(s.bulkDir()); err == nil {
+				t.Error("stale tables are still there")
+			}
+			c := newChain(newRand(1), 30)
+			c.next(c.layer(10))
+			c.build(t, s)
+			c.check(t, s)
+			mustClose(t, s)
+			o.AllowUnfinished = false
+			s = mustOpen(t, o)
+			c.check(t, s)
+			mustClose(t, s)
+		})
+	}
+}
+
+func TestABuildSurvivesACrashOnceCommitted(t *testing.T) {
+	fs := NewCrashFS()
+	s, c := builtStore(t, fs, 9)
+	crashed := mustOpen(t, testOptions(fs.Crash()))
+	c.check(t, crashed)
+	mustClose(t, crashed)
+	mustClose(t, s)
+}
+
+// TestAFailedWriteInABuildIsReported fails the n-th write to the file system of a build, for every
+// n: either the build says so and the store can be built again, or all of it is there.
+func TestAFailedWriteInABuildIsReported(t *testing.T) {
+	c := newChain(newRand(4), 20)
+	c.next(c.layer(8))
+	for n := int64(1); ; n++ {
+		fs := NewCrashFS()
+		mustClose(t, mustOpen(t, testOptions(fs)))
+		inject := &failAt{}
+		inject.n.Store(-1)
+		s := mustOpen(t, testOptions(wrapFS(fs, inject)))
+		inject.count.Store(0)
+		inject.n.Store(n)
+		err := buildOnce(c, s)
+		closeErr := s.Close()
+		reached := inject.count.Load() >= n
+		if closeErr != nil && !reached {
+			t.Fatalf("write %d: close: %v", n, closeErr)
+		}
+		inject.stop.Store(true)
+		o := testOptions(fs.Crash())
+		again, openErr := Open(o)
+		switch {
+		case err == nil && openErr != nil:
+			t.Fatalf("write %d: built, then %v", n, openErr)
+		case openErr == nil:
+			if _, ok := again.Cursor(); ok {
+				c.check(t, again)
+			} else if err == nil {
+				t.Fatalf("write %d: built, then no state", n)
+			}
+			mustClose(t, again)
+		case !errors.Is(openErr, ErrUnfinished):
+			t.Fatalf("write %d: %v, then %v", n, err, openErr)
+		}
+		if !reached {
+			return
+		}
+		if err != nil && !strings.Contains(err.Error(), "injected") {
+			t.Fatalf("write %d: %v", n, err)
+		}
+	}
+}
+
+// buildOnce is chain.build with errors.
+func buildOnce(c *chain, s *Store) error {
+	h, cursor := childOf(genesisParent, common.Hash{5})
+	b, err := s.NewBulk(7)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	for k := range c.rows {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		if err := c.addTo(b, []byte(k)); err != nil {
+			return err
+		}
+	}
+	for _, code := range c.codes {
+		if err := b.Code([]byte(code)); err != nil {
+			return err
+		}
+	}
+	c.cursor = cursor
+	return b.Commit(h, cursor)
+}

@@ -1,0 +1,6 @@
+//go:build !race
+
+package state
+
+// slowdown is one without the race detector.
+const slowdown = 1

@@ -1,0 +1,5 @@
+//go:build !race
+
+package endtoend
+
+const raceDetector = false
