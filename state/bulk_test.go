@@ -228,22 +228,25 @@ func TestBulkCommitChecksTheHeader(t *testing.T) {
 	}
 }
 
+// startOldBuild begins a build that is not to be committed.
+func startOldBuild(t *testing.T, s *Store) *Bulk {
+	t.Helper()
+	b, err := s.NewBulk(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.accounts.cut = 10
+	a, h := NewAccount(), common.Hash{1}
+	if err := errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("old"))); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // TestABuildCutOffIsToldAndStartsOver cuts a build off by a crash after each of its steps, by
 // Close and by Abort, and builds another state in its place.
 func TestABuildCutOffIsToldAndStartsOver(t *testing.T) {
-	a := NewAccount()
-	h := common.Hash{1}
-	old := func(t *testing.T, s *Store) *Bulk {
-		b, err := s.NewBulk(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.accounts.cut = 10
-		if err := errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("old"))); err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
+	old := startOldBuild
 	for name, cut := range map[string]func(t *testing.T, fs CrashFS, s *Store) CrashFS{
 		"begun": func(t *testing.T, fs CrashFS, s *Store) CrashFS {
 			old(t, s)

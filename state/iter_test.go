@@ -31,6 +31,25 @@ func collect(t *testing.T, it rowIter, key func() []byte) (keys []string, values
 	return keys, values
 }
 
+// slotKey gives the key of the row at which the iterator stands.
+func slotKey(it *SlotIter) func() []byte {
+	return func() []byte {
+		a, h := it.AccountHash(), it.Key()
+		return appendSlotKey(nil, &a, &h)
+	}
+}
+
+// branchKey gives the key of the row at which the iterator stands.
+func branchKey(it *BranchIter) func() []byte {
+	return func() []byte {
+		a, p := it.AccountHash(), it.Key()
+		if !it.storage {
+			return appendBranchKey(nil, nil, &p)
+		}
+		return appendBranchKey(nil, &a, &p)
+	}
+}
+
 func TestWalksGiveEveryRowInOrder(t *testing.T) {
 	s, c := builtStore(t, MemFS(), 3)
 	for range 5 {
@@ -65,23 +84,8 @@ func TestWalksGiveEveryRowInOrder(t *testing.T) {
 		return appendHashKey(nil, spaceAccount, &h)
 	}
 	check("accounts", accounts, accountKey, "a"+string(from[:]), "b")
-	slotKey := func(it *SlotIter) func() []byte {
-		return func() []byte {
-			a, h := it.AccountHash(), it.Key()
-			return appendSlotKey(nil, &a, &h)
-		}
-	}
 	slots := sn.AllSlots()
 	check("all slots", slots, slotKey(slots), "s", "t")
-	branchKey := func(it *BranchIter) func() []byte {
-		return func() []byte {
-			a, p := it.AccountHash(), it.Key()
-			if !it.storage {
-				return appendBranchKey(nil, nil, &p)
-			}
-			return appendBranchKey(nil, &a, &p)
-		}
-	}
 	branches := sn.Branches(common.Hash{}, false)
 	check("account branches", branches, branchKey(branches), "A", "B")
 	branches = sn.AllStorageBranches()
