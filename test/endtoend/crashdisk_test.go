@@ -52,21 +52,27 @@ func (p *photographed) enter(s span) {
 	p.during = s
 }
 
-// shoot takes a photo of what was synced, where that changed, and one in which half of the rest
-// was written too, block by block and name by name.
-func (p *photographed) shoot(op, name string) {
+// change takes the photos that belong before an operation, then does it. Operations wait for each
+// other: a copy of the disk in the middle of one could wait for it for ever.
+func (p *photographed) change(op, name string, do func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	what := op + " " + name
+	p.shoot(op + " " + name)
+	return do()
+}
+
+// shoot takes a photo of what was synced, where that changed, and one in which half of the rest
+// was written too, block by block and name by name.
+func (p *photographed) shoot(before string) {
 	if p.synced {
-		p.photos = append(p.photos, photo{p.disk.Crash(), false, what, p.during})
+		p.photos = append(p.photos, photo{p.disk.Crash(), false, before, p.during})
 		p.synced = false
 	}
 	torn := p.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: p.rng})
 	for file := range p.files {
 		p.keep(torn, file)
 	}
-	p.photos = append(p.photos, photo{torn, true, what, p.during})
+	p.photos = append(p.photos, photo{torn, true, before, p.during})
 }
 
 // keep gives a file that was synced its name back. Linux's file systems write a new file's name
@@ -84,20 +90,8 @@ func (p *photographed) keep(torn *vfs.MemFS, file string) {
 	}
 }
 
-// note says that a file or a directory was synced.
-func (p *photographed) note(name string, dir bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.synced = true
-	if !dir {
-		p.files[name] = true
-	}
-}
-
 // forget says that a name leads to nothing any more, or to something else.
 func (p *photographed) forget(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for file := range p.files {
 		if file == name || strings.HasPrefix(file, name+"/") {
 			delete(p.files, file)
@@ -105,72 +99,82 @@ func (p *photographed) forget(name string) {
 	}
 }
 
-func (p *photographed) wrap(f vfs.File, err error, name string, dir bool) (vfs.File, error) {
+// open does what gives a file, and has it watched.
+func (p *photographed) open(op, name string, do func() (vfs.File, error)) (f vfs.File, err error) {
+	err = p.change(op, name, func() error {
+		f, err = do()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &photographedFile{File: f, fs: p, name: name, dir: dir}, nil
+	return &photographedFile{File: f, fs: p, name: name}, nil
 }
 
 func (p *photographed) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	p.shoot("create", name)
-	f, err := p.FS.Create(name, c)
-	return p.wrap(f, err, name, false)
+	return p.open("create", name, func() (vfs.File, error) { return p.FS.Create(name, c) })
 }
 
 func (p *photographed) OpenReadWrite(
 	name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption,
 ) (vfs.File, error) {
-	p.shoot("open", name)
-	f, err := p.FS.OpenReadWrite(name, c, opts...)
-	return p.wrap(f, err, name, false)
+	return p.open("open", name, func() (vfs.File, error) {
+		return p.FS.OpenReadWrite(name, c, opts...)
+	})
 }
 
 func (p *photographed) ReuseForWrite(
 	oldname, newname string, c vfs.DiskWriteCategory,
 ) (vfs.File, error) {
-	p.shoot("reuse", oldname+" as "+newname)
-	p.forget(oldname)
-	f, err := p.FS.ReuseForWrite(oldname, newname, c)
-	return p.wrap(f, err, newname, false)
+	return p.open("reuse "+oldname+" as", newname, func() (vfs.File, error) {
+		p.forget(oldname)
+		return p.FS.ReuseForWrite(oldname, newname, c)
+	})
 }
 
 func (p *photographed) OpenDir(name string) (vfs.File, error) {
 	f, err := p.FS.OpenDir(name)
-	return p.wrap(f, err, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return &photographedFile{File: f, fs: p, name: name, dir: true}, nil
 }
 
 func (p *photographed) Link(oldname, newname string) error {
-	p.shoot("link", oldname+" to "+newname)
-	return p.FS.Link(oldname, newname)
+	return p.change("link "+oldname+" to", newname, func() error {
+		return p.FS.Link(oldname, newname)
+	})
 }
 
 func (p *photographed) Rename(oldname, newname string) error {
-	p.shoot("rename", oldname+" to "+newname)
-	p.forget(oldname)
-	return p.FS.Rename(oldname, newname)
+	return p.change("rename "+oldname+" to", newname, func() error {
+		p.forget(oldname)
+		return p.FS.Rename(oldname, newname)
+	})
 }
 
 func (p *photographed) Remove(name string) error {
-	p.shoot("remove", name)
-	p.forget(name)
-	return p.FS.Remove(name)
+	return p.change("remove", name, func() error {
+		p.forget(name)
+		return p.FS.Remove(name)
+	})
 }
 
 func (p *photographed) RemoveAll(name string) error {
-	p.shoot("remove", name)
-	p.forget(name)
-	return p.FS.RemoveAll(name)
+	return p.change("remove", name, func() error {
+		p.forget(name)
+		return p.FS.RemoveAll(name)
+	})
 }
 
 func (p *photographed) MkdirAll(dir string, perm os.FileMode) error {
-	p.shoot("make", dir)
-	return p.FS.MkdirAll(dir, perm)
+	return p.change("make", dir, func() error { return p.FS.MkdirAll(dir, perm) })
 }
 
 // Unwrap implements vfs.FS.
 func (p *photographed) Unwrap() vfs.FS { return p.FS }
 
+// photographedFile is a file opened for writing, or a directory opened for syncing.
 type photographedFile struct {
 	vfs.File
 	fs   *photographed
@@ -178,30 +182,41 @@ type photographedFile struct {
 	dir  bool
 }
 
-func (f *photographedFile) Write(b []byte) (int, error) {
-	f.fs.shoot("write", f.name)
-	return f.File.Write(b)
+func (f *photographedFile) Write(b []byte) (n int, err error) {
+	err = f.fs.change("write", f.name, func() error {
+		n, err = f.File.Write(b)
+		return err
+	})
+	return n, err
 }
 
-func (f *photographedFile) WriteAt(b []byte, off int64) (int, error) {
-	f.fs.shoot("write", f.name)
-	return f.File.WriteAt(b, off)
+func (f *photographedFile) WriteAt(b []byte, off int64) (n int, err error) {
+	err = f.fs.change("write", f.name, func() error {
+		n, err = f.File.WriteAt(b, off)
+		return err
+	})
+	return n, err
 }
 
-func (f *photographedFile) Sync() error {
-	f.fs.shoot("sync", f.name)
-	defer f.fs.note(f.name, f.dir)
-	return f.File.Sync()
+// sync takes photos before something is synced, and notes that it was.
+func (f *photographedFile) sync(do func() error) error {
+	return f.fs.change("sync", f.name, func() error {
+		f.fs.synced = true
+		if !f.dir {
+			f.fs.files[f.name] = true
+		}
+		return do()
+	})
 }
 
-func (f *photographedFile) SyncData() error {
-	f.fs.shoot("sync", f.name)
-	defer f.fs.note(f.name, f.dir)
-	return f.File.SyncData()
-}
+func (f *photographedFile) Sync() error { return f.sync(f.File.Sync) }
 
-func (f *photographedFile) SyncTo(length int64) (bool, error) {
-	f.fs.shoot("sync", f.name)
-	defer f.fs.note(f.name, f.dir)
-	return f.File.SyncTo(length)
+func (f *photographedFile) SyncData() error { return f.sync(f.File.SyncData) }
+
+func (f *photographedFile) SyncTo(length int64) (full bool, err error) {
+	err = f.sync(func() error {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
 }

@@ -32,8 +32,7 @@ type program struct {
 	binary   string
 	genesis  string
 	payloads string
-	head     state.Cursor  // the chain's last block as go-ethereum made it
-	takes    time.Duration // a replay that nothing ends early
+	head     state.Cursor // the chain's last block as go-ethereum made it
 	rows     map[string]string
 }
 
@@ -56,11 +55,8 @@ func buildProgram(t *testing.T) *program {
 	}
 	p.head = lastPayload(t, p.payloads)
 	dir := p.init()
-	start := time.Now()
 	p.mustReplay(dir)
-	p.takes = time.Since(start)
 	p.rows = rowsOf(t, state.Options{Dir: dir, MustExist: true})
-	t.Logf("a replay takes %v", p.takes)
 	return p
 }
 
@@ -108,15 +104,27 @@ func (p *program) with(t *testing.T) *program {
 	return &q
 }
 
-// words collects what a process says on both of its streams.
+// words collects what a process says on both of its streams, and can wait for some of it.
 type words struct {
-	mu  sync.Mutex
-	all bytes.Buffer
+	mu      sync.Mutex
+	all     bytes.Buffer
+	missing int           // blocks that are still to be reported, or 0
+	heard   chan struct{} // closed when they were
 }
+
+// blockApplied stands in the log's line of each block.
+const blockApplied = `"msg":"block applied"`
 
 func (w *words) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.missing > 0 {
+		// Lines come whole, or nearly always: it is only to choose a moment.
+		if w.missing -= bytes.Count(b, []byte(blockApplied)); w.missing <= 0 {
+			w.missing = 0
+			close(w.heard)
+		}
+	}
 	return w.all.Write(b)
 }
 
@@ -129,7 +137,7 @@ func (w *words) String() string {
 // command makes a process that has not started yet.
 func (p *program) command(args ...string) (*exec.Cmd, *words) {
 	c := exec.CommandContext(p.t.Context(), p.binary, args...)
-	said := new(words)
+	said := &words{heard: make(chan struct{})}
 	c.Stdout, c.Stderr = said, said
 	return c, said
 }
@@ -225,15 +233,53 @@ func exitCode(t *testing.T, err error) int {
 	return 0
 }
 
-// runUntil runs a command and sends it a signal after a while. It returns how the process ended.
-func (p *program) runUntil(after time.Duration, s os.Signal, args ...string) (int, *words) {
+// moment is when a signal comes: after some blocks were applied, and a little later.
+type moment struct {
+	blocks int
+	later  time.Duration
+}
+
+// someMoment draws one: before the first block, or in the course of the next ones.
+func someMoment(rng *rand.Rand) moment {
+	m := moment{blocks: max(0, rng.IntN(70)-10)}
+	if m.blocks == 0 {
+		m.later = time.Duration(rng.Int64N(int64(60 * time.Millisecond)))
+	} else {
+		m.later = time.Duration(rng.Int64N(int64(3 * time.Millisecond)))
+	}
+	return m
+}
+
+// patience is how long a process may take that should end by itself. It guards against hanging.
+const patience = time.Minute
+
+// runUntil runs a command and sends it a signal at the moment, unless it has ended by then. It
+// returns how the process ended.
+func (p *program) runUntil(m moment, s os.Signal, args ...string) (int, *words) {
 	p.t.Helper()
 	c, said := p.command(args...)
+	if said.missing = m.blocks; m.blocks == 0 {
+		close(said.heard)
+	}
 	if err := c.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { c.Process.Signal(s) }) // it may have ended
-	defer timer.Stop()
+	hangs := time.AfterFunc(patience, func() { c.Process.Signal(syscall.SIGQUIT) })
+	defer hangs.Stop()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-said.heard:
+		case <-ended:
+			return
+		}
+		select {
+		case <-time.After(m.later):
+			c.Process.Signal(s) // it may have ended
+		case <-ended:
+		}
+	}()
 	return exitCode(p.t, c.Wait()), said
 }
 
@@ -246,7 +292,7 @@ func TestProcessesThatEndEarly(t *testing.T) {
 	t.Run("killed in the middle of a replay", func(t *testing.T) { p.with(t).killReplays(41, kills) })
 	t.Run("killed in the middle of init", func(t *testing.T) { p.with(t).killInits(42, 10) })
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run("stopped by "+s.String(), func(t *testing.T) { p.with(t).stopReplays(43, 2, s) })
+		t.Run("stopped by "+s.String(), func(t *testing.T) { p.with(t).stopReplays(43, 3, s) })
 	}
 }
 
@@ -257,13 +303,16 @@ func (p *program) killReplays(seed uint64, count int) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	killed, chains, between, reports := 0, 0, 0, 0
 	for ; killed < count; chains++ {
+		if chains > 2*count {
+			p.t.Fatalf("only %d replays over %d chains were still there to be killed", killed, chains)
+		}
 		dir, at := p.init(), uint64(0)
 		for done := false; !done; {
-			after := time.Duration(rng.Int64N(int64(p.takes) * 2 / 3))
+			when := someMoment(rng)
 			if killed >= count {
-				after = patience // lets the last chain come to its end
+				when.blocks = int(p.head.Number) + 1 // never: the last chain comes to its end
 			}
-			code, said := p.runUntil(after, syscall.SIGKILL, p.replayArgs(dir)...)
+			code, said := p.runUntil(when, syscall.SIGKILL, p.replayArgs(dir)...)
 			switch code {
 			case 0:
 				done = true
@@ -296,14 +345,15 @@ func (p *program) killInits(seed uint64, count int) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	start := time.Now()
 	want := rowsOf(p.t, state.Options{Dir: p.init(), MustExist: true})
-	takes := time.Since(start)
+	takes := min(time.Since(start), 200*time.Millisecond)
 	for killed, runs := 0, 0; killed < count; runs++ {
 		if runs == 10*count {
 			p.t.Fatalf("only %d of %d runs were still there to be killed", killed, runs)
 		}
 		dir := filepath.Join(p.t.TempDir(), "store")
 		args := []string{"init", "--datadir", dir, p.genesis}
-		code, said := p.runUntil(time.Duration(rng.Int64N(int64(takes))), syscall.SIGKILL, args...)
+		when := moment{later: time.Duration(rng.Int64N(int64(takes)))}
+		code, said := p.runUntil(when, syscall.SIGKILL, args...)
 		switch code {
 		case 0:
 			continue
@@ -313,52 +363,26 @@ func (p *program) killInits(seed uint64, count int) {
 			p.t.Fatalf("exit code %d\n%s", code, said)
 		}
 		p.must(args...)
-		p.must("verify", "--datadir", dir)
+		p.cursor(dir)
 		sameRows(p.t, rowsOf(p.t, state.Options{Dir: dir, MustExist: true}), want)
 	}
 }
-
-// patience is how long a process may take that should end by itself. It guards against hanging.
-const patience = time.Minute
 
 // stopReplays asks replays to stop, count times on their way through one chain: they end by
 // themselves with the exit code 1 and say how to go on, which the next one does.
 func (p *program) stopReplays(seed uint64, count int, s os.Signal) {
 	p.t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for stopped := 0; stopped < count; {
-		dir, at := p.init(), uint64(0)
-		for stopped < count {
-			code, said := p.stopReplay(dir, time.Duration(rng.Int64N(int64(p.takes)/2)), s)
-			if code == 0 {
-				break // it was done already
-			}
-			if code != 1 || !strings.Contains(said.String(), "interrupted") {
-				p.t.Fatalf("exit code %d\n%s", code, said)
-			}
-			stopped++
-			at = p.ended(dir, max(at, reported(said)))
+	dir, at := p.init(), uint64(0)
+	for range count {
+		when := someMoment(rng)
+		when.blocks = max(1, when.blocks) // before it has begun, it cannot stop in order
+		code, said := p.runUntil(when, s, p.replayArgs(dir)...)
+		if code != 1 || !strings.Contains(said.String(), "interrupted") {
+			p.t.Fatalf("exit code %d\n%s", code, said)
 		}
-		p.mustReplay(dir)
-		p.finished(dir)
+		at = p.ended(dir, max(at, reported(said)))
 	}
-}
-
-// stopReplay sends a signal a while after the process has begun to speak.
-func (p *program) stopReplay(dir string, after time.Duration, s os.Signal) (int, *words) {
-	p.t.Helper()
-	c, said := p.command(p.replayArgs(dir)...)
-	if err := c.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	hangs := time.AfterFunc(patience, func() { c.Process.Kill() })
-	defer hangs.Stop()
-	go func() {
-		for said.String() == "" && p.t.Context().Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(after)
-		c.Process.Signal(s) // it may have ended
-	}()
-	return exitCode(p.t, c.Wait()), said
+	p.mustReplay(dir)
+	p.finished(dir)
 }
