@@ -245,10 +245,11 @@ func (b *Bulk) publish(c Cursor) error {
 	old := s.view
 	s.view, s.cursor, s.built, s.chainID = nil, c, true, b.chainID
 	if !s.plainReads() {
-		s.recent.start(at)
+		s.recent.start(at, s.keepBytes())
 	}
 	s.mu.Unlock()
-	return old.unref()
+	s.drop(old)
+	return nil
 }
 
 // ingest finishes the tables and hands them to the database. Runs of codes overlap, so each comes

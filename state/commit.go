@@ -32,6 +32,9 @@ func (s *Store) commit(expect Cursor, b Block, l *Layer) error {
 	if err := l.check(); err != nil {
 		return err
 	}
+	if len(b.BAL) > maxLayerBytes {
+		return fmt.Errorf("%w: block access list of %d bytes", ErrBadLayer, len(b.BAL))
+	}
 	codes, err := s.newCodes(l.Codes)
 	if err != nil {
 		return err
@@ -141,17 +144,32 @@ func (s *Store) moveCursor(to Cursor, complete bool) error {
 			return s.fail.err()
 		}
 	}
+	var gens []*generation
+	var written *generation
+	if !full && !s.plainReads() {
+		gens, written = s.recent.retire()
+	}
 	s.mu.Lock()
 	old := s.view
 	s.view, s.cursor = nil, to
 	switch {
 	case full:
-		s.recent.start(at)
+		s.recent.start(at, s.keepBytes())
 	case !s.plainReads():
+		s.recent.gens, s.recent.written = gens, written
 		s.recent.commit(to, s.generationBytes())
 	}
 	s.mu.Unlock()
-	return old.unref()
+	s.drop(old)
+	return nil
+}
+
+// drop gives back the store's reference to a view that is no longer current. What was written
+// stands, whatever that view's end is.
+func (s *Store) drop(old *view) {
+	if err := old.unref(); err != nil {
+		s.log.Warn("closing a view failed", "err", err)
+	}
 }
 
 // logBlock is the first step of a commit: the block itself, enough to apply it again.

@@ -57,7 +57,12 @@ func TestCommitRefusesABadLayerWhole(t *testing.T) {
 	slot := func(account, slot common.Hash) SlotWrite {
 		return SlotWrite{account, slot, nil, []byte{1}}
 	}
+	huge := make([]byte, maxLayerBytes/2) // never touched
 	h, to := childOf(c.cursor, common.Hash{1})
+	long := Block{Header: h, Hash: to.Hash, BAL: make([]byte, maxLayerBytes+1)}
+	if err := s.Commit(c.cursor, long, new(Layer)); !errors.Is(err, ErrBadLayer) {
+		t.Errorf("a list of more than a gigabyte: %v", err)
+	}
 	for name, l := range map[string]Layer{
 		"accounts descend":      {Accounts: []AccountWrite{{two, nil, acc}, {one, nil, acc}}},
 		"an account twice":      {Accounts: []AccountWrite{{one, nil, acc}, {one, nil, acc}}},
@@ -73,6 +78,7 @@ func TestCommitRefusesABadLayerWhole(t *testing.T) {
 		"a huge row":            {Branches: []BranchWrite{{Row: make([]byte, 1<<16)}}},
 		"codes descend":         {Codes: []CodeWrite{{two, []byte{1}}, {one, []byte{1}}}},
 		"an empty code":         {Codes: []CodeWrite{{one, nil}}},
+		"more than a gigabyte":  {Codes: []CodeWrite{{one, huge}, {two, huge}, {c.keys[0], huge}}},
 		// The rows before the bad one must not be seen either.
 		"good rows first": {
 			Accounts: []AccountWrite{{c.keys[0], nil, acc}},
@@ -298,6 +304,37 @@ func TestOverlayThatIsFullGoesToTables(t *testing.T) {
 	if err := s.Revert(u.from, u.to, u.layer); err != nil {
 		t.Fatal(err)
 	}
+	mustClose(t, s)
+}
+
+// TestARowCacheThatIsFullIsEmptied: one that took a part of a generation would show older rows.
+func TestARowCacheThatIsFullIsEmptied(t *testing.T) {
+	s, c := builtStore(t, MemFS(), 11)
+	for s.recent.written.keys == 0 {
+		commitNext(t, s, c, 12)
+		mustClose(t, s.NewSnapshot())
+	}
+	full := s.recent.written
+	full.pos = maxArenaChunks*arenaChunkBytes - 4096 // room for a few rows
+	for s.recent.written == full {
+		commitNext(t, s, c, 12)
+		mustClose(t, s.NewSnapshot())
+	}
+	r := newReader(t, s)
+	tr := r.AccountTrie()
+	for key, want := range c.rows {
+		if key[0] != spaceAccountBranch {
+			continue
+		}
+		p, err := parsePath([]byte(key[1:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, b, ok, err := tr.FirstBranch(p); err != nil || !ok || string(b.AppendTo(nil)) != want {
+			t.Fatalf("branch %v: %v, %v", p, ok, err)
+		}
+	}
+	mustClose(t, r)
 	mustClose(t, s)
 }
 

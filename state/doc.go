@@ -36,10 +36,11 @@
 // but holds on to memory and to files: close it. A Reader is a Snapshot's fast side, for one
 // goroutine: it keeps iterators that like to move forward.
 //
-// Rows written lately are kept in memory, in generations, until the files that Pebble has written
-// hold them too. A Reader looks there first, by the whole key, and reads the rest from files alone:
-// seeks in Pebble's memtables would double the cost of a read. A search for the first row below a
-// path may fall between the two; it then goes through an iterator that sees everything.
+// Rows written lately are kept in memory, in generations, until the tables that Pebble has written
+// hold them too; the branch rows among them stay longer, in a cache, because upper rows are written
+// again and again. A Reader looks there first, by the whole key, and reads the rest from tables
+// alone: seeks in Pebble's memtables would double the cost of a read. A search for the first row
+// below a path may fall between the two; it then goes through an iterator that sees everything.
 //
 // # Failure
 //

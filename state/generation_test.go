@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -103,5 +104,54 @@ func TestGenerationIsReadWhileItIsWritten(t *testing.T) {
 	close(errs)
 	for err := range errs {
 		t.Error(err)
+	}
+}
+
+func TestNewestRowsKeepsTheLastOnesAsTheyStand(t *testing.T) {
+	r := newRand(2)
+	g := newGeneration()
+	type row struct {
+		value string
+		seq   uint64
+	}
+	model := map[string]row{}
+	var order []string // by last write
+	for seq := uint64(1); seq <= 3000; seq++ {
+		k := fmt.Sprint("S key ", r.Intn(700))
+		v := string(make([]byte, r.Intn(600)))
+		deleted := r.Intn(5) == 0
+		if !g.put([]byte(k), []byte(v), deleted, seq) {
+			t.Fatal("full")
+		}
+		delete(model, k)
+		order = slices.DeleteFunc(order, func(o string) bool { return o == k })
+		if !deleted {
+			model[k] = row{v, seq}
+			order = append(order, k)
+		}
+	}
+	for _, size := range []int{0, 1, 10_000, 1 << 30} {
+		n := g.newestRows(size)
+		got := 0
+		for i := len(order) - 1; i >= 0; i-- {
+			k := []byte(order[i])
+			v, st := n.get(hashKey(k), k, 1<<60)
+			if st == rowUnknown {
+				break
+			}
+			if want := model[order[i]]; string(v) != want.value {
+				t.Fatalf("%s: %q, want %q", k, v, want.value)
+			}
+			if _, st := n.get(hashKey(k), k, model[order[i]].seq-1); st != rowUnknown {
+				t.Fatalf("%s is seen before it was written", k)
+			}
+			got++
+		}
+		if n.keys != got {
+			t.Errorf("%d bytes: %d rows, the newest %d of them", size, n.keys, got)
+		}
+		if full := size > 1<<20; full != (got == len(model)) || size > 1 && got == 0 {
+			t.Errorf("%d bytes: %d rows of %d", size, got, len(model))
+		}
 	}
 }

@@ -58,8 +58,15 @@ type Block struct {
 	BAL    []byte      // the raw block access list
 }
 
+// maxLayerBytes bounds a layer's rows: those of a batch of Pebble's must stay below 4 GB, with keys
+// and reverse diff.
+const maxLayerBytes = 1 << 30
+
 // check refuses a layer that cannot be written, so that writing one cannot fail half-way.
 func (l *Layer) check() error {
+	if n := l.bytes(); n > maxLayerBytes {
+		return fmt.Errorf("%w: %d bytes", ErrBadLayer, n)
+	}
 	for i := range l.Accounts {
 		a := &l.Accounts[i]
 		if i > 0 && bytes.Compare(l.Accounts[i-1].Hash[:], a.Hash[:]) >= 0 {
@@ -104,6 +111,25 @@ func (l *Layer) check() error {
 		}
 	}
 	return nil
+}
+
+// bytes is about the size of the layer in a batch.
+func (l *Layer) bytes() int {
+	n := len(l.Accounts)*accountKeyLen + len(l.Slots)*slotKeyLen +
+		len(l.Branches)*maxRowKeyLen + len(l.Codes)*accountKeyLen
+	for i := range l.Accounts {
+		n += len(l.Accounts[i].Post)
+	}
+	for i := range l.Slots {
+		n += len(l.Slots[i].Post)
+	}
+	for i := range l.Branches {
+		n += len(l.Branches[i].Row)
+	}
+	for i := range l.Codes {
+		n += len(l.Codes[i].Code)
+	}
+	return n
 }
 
 func compareSlots(a, b *SlotWrite) int {

@@ -36,10 +36,12 @@ type Options struct {
 	// blocks, each as a whole; a crash of the process alone loses at most what the operating
 	// system had not been given yet.
 	NoSync bool
-	// CacheBytes is the memory for blocks of files; memtables are charged to it. Default 256 MB.
+	// CacheBytes is the memory for blocks of files. Up to half as much again holds branch rows that
+	// were written before, which are likely to be wanted again. Default 256 MB, at least 1 MB.
 	CacheBytes int64
-	// MemTableBytes is how much is written before it moves from memory to a file. The rows of that
-	// span stay in memory for reads, too. Default 64 MB, from 64 KB to 1 GB.
+	// MemTableBytes is how much is written before it moves from memory to a file. Up to some three
+	// times as much is in memory, and the rows of that span once more for reads. Default 64 MB,
+	// from 64 KB to 1 GB.
 	MemTableBytes int64
 	// Logger gets the store's and Pebble's log lines; nil discards them.
 	Logger *slog.Logger
@@ -108,12 +110,14 @@ func pebbleOptions(o *Options, fs vfs.FS, fail *failure) *pebble.Options {
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: 4,
 		MaxOpenFiles:                1000,
-		L0CompactionThreshold:       2,
-		L0StopWritesThreshold:       64,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		WALBytesPerSync:             512 << 10,
-		Logger:                      pebbleLogger{o.Logger, fail},
-		EventListener:               listener(o.Logger, fail),
+		// Fewer and larger compactions. What a read pays for more files on level 0 is a look into
+		// each one's filter: single rows are asked for by SeekPrefixGE.
+		L0CompactionThreshold:      8,
+		L0StopWritesThreshold:      64,
+		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
+		WALBytesPerSync:            512 << 10,
+		Logger:                     pebbleLogger{o.Logger, fail},
+		EventListener:              listener(o.Logger, fail),
 	}
 	// No compactions because of reads: what runs when would hang on who reads what.
 	p.Experimental.ReadSamplingMultiplier = -1

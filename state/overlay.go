@@ -9,7 +9,14 @@ import (
 
 // generationBytes is the size at which a generation of recent rows is followed by the next: small
 // enough that little is kept that tables hold already, large enough that a read looks into few.
-func (s *Store) generationBytes() int { return int(s.opts.MemTableBytes) / 2 }
+func (s *Store) generationBytes() int { return int(s.opts.MemTableBytes) }
+
+// maxKeepBytes leaves room in a generation's arena for what comes on top.
+const maxKeepBytes = maxArenaChunks * arenaChunkBytes / 4
+
+// keepBytes is how much is kept at least of the branch rows that tables hold already. Up to twice
+// as much collects before the older half goes.
+func (s *Store) keepBytes() int { return int(min(s.opts.CacheBytes/4, maxKeepBytes)) }
 
 // overlayBytes bounds the memory of recent rows: a few memtables' worth, because Pebble moves rows
 // to tables a memtable at a time, and more than it lets queue before writes wait.
@@ -31,7 +38,7 @@ func (s *Store) startOverlay() error {
 		}
 	}
 	s.mu.Lock()
-	s.recent.start(at)
+	s.recent.start(at, s.keepBytes())
 	s.mu.Unlock()
 	return nil
 }

@@ -223,6 +223,7 @@ func reopen(t *testing.T, s *Store) *Store {
 func TestOverlayShedsGenerations(t *testing.T) {
 	s, c := builtStore(t, MemFS(), 1)
 	shed := 0
+	caches := map[*generation]bool{}
 	for range 200 {
 		l := c.layer(12)
 		expect := c.cursor
@@ -235,13 +236,18 @@ func TestOverlayShedsGenerations(t *testing.T) {
 		if len(s.recent.marks) < before {
 			shed++
 		}
+		caches[s.recent.written] = true
 		mustClose(t, sn)
 	}
-	if shed == 0 {
-		t.Error("no commit reached the tables in 200 blocks")
+	if shed == 0 || s.recent.held < 10 {
+		t.Errorf("tables are at commit %d after 200 blocks", s.recent.held)
 	}
-	if n := len(s.recent.gens); n > 40 {
+	if n := len(s.recent.gens); n > 20 {
 		t.Errorf("%d generations are kept", n)
+	}
+	if s.recent.written.keys == 0 || len(caches) < 3 {
+		t.Errorf("%d rows are kept of those in tables; %d caches came and went",
+			s.recent.written.keys, len(caches))
 	}
 	c.check(t, s)
 	mustClose(t, s)

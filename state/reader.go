@@ -1,7 +1,6 @@
 package state
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 
@@ -116,11 +115,9 @@ func (r *Reader) exact(space int, key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if it.SeekGE(key) && bytes.Equal(it.Key(), key) {
-		value, err = it.ValueAndErr()
-		return value, readError(err)
-	}
-	return nil, readError(it.Error())
+	// By prefix, which is the whole key, Pebble asks the files' filters before it looks into them.
+	_, value, err = rowAt(it, it.SeekPrefixGE(key))
+	return value, err
 }
 
 // seeker returns the reader's iterator over a key space: over tables alone, or over everything.

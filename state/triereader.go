@@ -154,23 +154,21 @@ func (t *trieReader) wrap(what string, p trie.Path, err error) error {
 func (r *Reader) first(
 	space int, key []byte, st rowState, changed func() bool,
 ) (found, value []byte, err error) {
-	if r.v.files != nil {
-		it, err := r.seeker(space, true)
-		if err != nil {
-			return nil, nil, err
-		}
-		ok := it.SeekGE(key) && bytes.HasPrefix(it.Key(), key)
-		if err := it.Error(); err != nil {
-			return nil, nil, readError(err)
-		}
-		exact := ok && len(it.Key()) == len(key) && st == rowUnknown
-		if exact || !changed() {
-			return rowAt(it, ok)
-		}
-	}
-	it, err := r.seeker(space, false)
+	inFiles := r.v.files != nil
+	it, err := r.seeker(space, inFiles)
 	if err != nil {
 		return nil, nil, err
+	}
+	if inFiles && st == rowUnknown {
+		// Nearly always the row has this very key.
+		if found, value, err = rowAt(it, it.SeekPrefixGE(key)); found != nil || err != nil {
+			return found, value, err
+		}
+	}
+	if inFiles && changed() {
+		if it, err = r.seeker(space, false); err != nil {
+			return nil, nil, err
+		}
 	}
 	return rowAt(it, it.SeekGE(key) && bytes.HasPrefix(it.Key(), key))
 }

@@ -19,8 +19,8 @@ type view struct {
 	built  bool
 	refs   atomic.Int32
 
-	// gens hold all rows written since the block that files shows, newest generation first. Empty
-	// where reads are plain.
+	// gens hold all rows written since the block that files shows, newest generation first, and last
+	// a cache of rows from before. Empty where reads are plain.
 	gens []*generation
 	seq  uint64 // rows of later commits in gens are not for this view
 
@@ -89,7 +89,7 @@ func (s *Store) currentLocked() (*view, error) {
 		if err != nil {
 			return nil, errors.Join(err, files.Close())
 		}
-		s.recent.forget(inFiles)
+		s.recent.tablesAt(inFiles)
 		v.files, v.gens, v.seq = files, s.recent.view(), s.recent.seq
 	}
 	all, err := s.db.NewIter(nil)
