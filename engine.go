@@ -1,6 +1,7 @@
 package balsa
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -94,9 +95,14 @@ func storeOptions(o Options, mustExist bool) state.Options {
 // holds already is answered with Applied.Known. On any error the store is as it was.
 //
 // When ctx ends before the block is applied, the block may still be applied afterwards; applying
-// it again is harmless.
+// it again is harmless. That is why Apply copies what it is given: the caller may use its buffers
+// again in any case.
 func (e *Engine) Apply(ctx context.Context, b Block) (Applied, error) {
 	id := e.request.Add(1)
+	b.BAL = bytes.Clone(b.BAL)
+	if b.Header != nil {
+		b.Header = types.CopyHeader(b.Header)
+	}
 	m, err := e.ask(ctx, func(to *actor.PID) any {
 		return &messages.ApplyBlock{
 			Request: id, Header: b.Header, BAL: b.BAL, Transactions: b.Transactions, ReplyTo: to,

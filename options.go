@@ -3,6 +3,7 @@ package balsa
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -55,6 +56,10 @@ func (o *Options) Validate() error {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if f := o.OnFatal; f != nil { // the store and the supervisor may both call it
+		var once sync.Once
+		o.OnFatal = func(err error) { once.Do(func() { f(err) }) }
 	}
 	if o.TracerProvider == nil {
 		o.TracerProvider = noop.NewTracerProvider()

@@ -43,7 +43,11 @@ const verifyBatch = 64
 //
 // With faults the error is ErrVerify; any other error means that it could not go on.
 func (e *Engine) Verify(ctx context.Context, progress func(common.Hash)) (Report, error) {
-	view, err := e.View()
+	if err := e.enter(); err != nil {
+		return Report{}, err
+	}
+	defer e.inFlight.Done() // after view and reader are closed
+	view, err := e.view()
 	if err != nil {
 		return Report{}, err
 	}

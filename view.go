@@ -1,6 +1,7 @@
 package balsa
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,10 +24,15 @@ func (e *Engine) View() (*View, error) {
 		return nil, err
 	}
 	defer e.inFlight.Done()
+	return e.view()
+}
+
+// view makes a view for a call that Close waits for.
+func (e *Engine) view() (*View, error) {
 	sn := e.store.NewSnapshot()
 	cursor, ok := sn.Cursor()
 	if !ok {
-		return nil, ErrNoState
+		return nil, errors.Join(ErrNoState, sn.Close())
 	}
 	return &View{sn: sn, cursor: cursor}, nil
 }

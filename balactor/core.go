@@ -217,8 +217,8 @@ func (c *core) opened(now time.Time, m *parentOpened) []any {
 		return c.finish(now, nil)
 	}
 	if h.ParentHash != m.cursor.Hash || h.Number.Uint64() != m.cursor.Number+1 {
-		return c.finish(now, fmt.Errorf("%w: its parent is block %d (%s), the cursor is block %d (%s)",
-			ErrUnknownParent, int64(h.Number.Uint64())-1, h.ParentHash, m.cursor.Number, m.cursor.Hash))
+		return c.finish(now, fmt.Errorf("%w: its parent is %s, the cursor is block %d (%s)",
+			ErrUnknownParent, h.ParentHash, m.cursor.Number, m.cursor.Hash))
 	}
 	return []any{prepare{b}}
 }

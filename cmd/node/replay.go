@@ -131,7 +131,7 @@ func (r *replayRun) feed(ctx context.Context, to chan<- readBlock) {
 		if b.err == nil && b.entry.HasAccessList() {
 			b.block, b.err = b.entry.Block()
 		}
-		if errors.Is(b.err, io.EOF) {
+		if b.entry == nil && errors.Is(b.err, io.EOF) {
 			return
 		}
 		select {

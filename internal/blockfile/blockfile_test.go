@@ -322,6 +322,10 @@ func TestBadInputIsNamed(t *testing.T) {
 		"header's hash":      {other, ErrBlockHash, "hashes to"},
 		"no beacon root":     {payloadOf(t, testHeader(1)), ErrBarePayload, "parent beacon root"},
 		"header is cut":      {`{"header":"0xf90102","blockAccessList":"0xc0"}`, ErrSyntax, "header"},
+		"header is empty":    {`{"header":"0x","blockAccessList":"0xc0"}`, ErrSyntax, "header"},
+		"params are null":    {`{"method":"engine_newPayloadV5","params":null}`, ErrSyntax, ""},
+		"many params": {`{"params":[` + strings.Repeat("0,", 100_000) + `0]}`, ErrSyntax,
+			"f.json:1"},
 		"header is a number": {`{"header":5,"blockAccessList":"0xc0"}`, ErrSyntax, "header"},
 		"header, no list": {strings.Replace(headerLineOf(t, testHeader(1)), "blockAccessList", "x",
 			1), ErrSyntax, "missing"},
@@ -338,6 +342,9 @@ func TestBadInputIsNamed(t *testing.T) {
 			}
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v\nwant %v with %q", err, c.want, c.says)
+			}
+			if errors.Is(err, io.EOF) { // which would be taken for the end of the files
+				t.Fatalf("error %v is io.EOF", err)
 			}
 		})
 	}

@@ -69,13 +69,17 @@ func (e *Entry) Block() (Block, error) {
 
 // object has the members by which the forms are told apart.
 type object struct {
-	Method          *string           `json:"method"`
-	Params          []json.RawMessage `json:"params"`
-	Header          json.RawMessage   `json:"header"`
-	BlockAccessList *hexutil.Bytes    `json:"blockAccessList"`
-	BlockHash       *common.Hash      `json:"blockHash"`
-	StateRoot       *common.Hash      `json:"stateRoot"`
+	Method          *string         `json:"method"`
+	Params          *params         `json:"params"`
+	Header          json.RawMessage `json:"header"`
+	BlockAccessList *hexutil.Bytes  `json:"blockAccessList"`
+	BlockHash       *common.Hash    `json:"blockHash"`
+	StateRoot       *common.Hash    `json:"stateRoot"`
 }
+
+// params are the first of a request's params. encoding/json passes over what an array has no room
+// for, so a long list takes no memory.
+type params [4]json.RawMessage
 
 // decodeEntry reads an object of any of the forms. The entry keeps no reference into text.
 func decodeEntry(text []byte) (*Entry, error) {
@@ -99,7 +103,7 @@ func decodeRequest(o *object) (*Entry, error) {
 	if o.Method != nil && !strings.HasPrefix(*o.Method, "engine_newPayload") {
 		return nil, fmt.Errorf("%w: a request for %.60q, not for engine_newPayload", ErrSyntax, *o.Method)
 	}
-	if len(o.Params) == 0 {
+	if o.Params[0] == nil {
 		return nil, fmt.Errorf("%w: a request without params", ErrSyntax)
 	}
 	p, err := decodeParams(o.Params[1:])
@@ -147,7 +151,7 @@ func parseHeader(text json.RawMessage) (*types.Header, error) {
 			return nil, err
 		}
 		if err := rlp.DecodeBytes(enc, h); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("its RLP: %v", err) // not wrapped: it may be io.EOF
 		}
 		return h, h.SanityCheck()
 	}

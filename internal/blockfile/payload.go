@@ -25,12 +25,12 @@ type payloadParams struct {
 // decodeParams reads the params behind the payload: versioned hashes, parent beacon root, requests.
 func decodeParams(rest []json.RawMessage) (*payloadParams, error) {
 	p := new(payloadParams)
-	if len(rest) > 1 {
+	if len(rest) > 1 && rest[1] != nil {
 		if err := json.Unmarshal(rest[1], &p.beaconRoot); err != nil {
 			return nil, fmt.Errorf("parent beacon root: %w", err)
 		}
 	}
-	if len(rest) > 2 {
+	if len(rest) > 2 && rest[2] != nil {
 		if err := json.Unmarshal(rest[2], &p.requests); err != nil {
 			return nil, fmt.Errorf("execution requests: %w", err)
 		}
