@@ -37,7 +37,7 @@ func (a *app) fixturesCommand() *cli.Command {
 
 func runFixtures(ctx context.Context, c *cli.Command, s *session) error {
 	start, latest, done := time.Now(), time.Now(), 0
-	results, err := fixtures.RunAll(ctx, fixtures.Options{
+	o := fixtures.Options{
 		Paths: c.Args().Slice(), Codes: c.StringSlice(flagCodes),
 		Done: func(r *fixtures.Result) {
 			done++
@@ -46,6 +46,9 @@ func runFixtures(ctx context.Context, c *cli.Command, s *session) error {
 				s.log.Info("running tests", "done", done, "took", now.Sub(start).Round(time.Second))
 			}
 		},
+	}
+	results, err := interruptible(ctx, func() ([]*fixtures.Result, error) {
+		return fixtures.RunAll(ctx, o)
 	})
 	if err != nil {
 		return err

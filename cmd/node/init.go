@@ -50,7 +50,7 @@ func (a *app) initCommand() *cli.Command {
 }
 
 func initStore(ctx context.Context, c *cli.Command, s *session) error {
-	g, err := readGenesis(c)
+	g, err := interruptible(ctx, func() (*genesisfile.Genesis, error) { return readGenesis(c) })
 	if err != nil {
 		return err
 	}
