@@ -113,11 +113,10 @@ type (
 	parentOpened struct {
 		snapshot *state.Snapshot
 		cursor   state.Cursor
-		known    bool         // the block is in the store already
-		undo     *undoStep    // rewinds: the cursor's block; nil: the cursor is the target
-		target   state.Cursor // rewinds: where to
-		root     trie.Branch  // the account trie's root branch
-		hasRoot  bool         // there is one at depth 0
+		known    bool        // the block is in the store already
+		undo     *undoStep   // rewinds: the cursor's block; nil: the cursor is the target
+		root     trie.Branch // the account trie's root branch
+		hasRoot  bool        // there is one at depth 0
 		err      error
 	}
 	undoStep struct {
