@@ -10,5 +10,13 @@
 //	               Rewind                         Rewound | RewindRejected
 //	AccountBatch   UpdateStorage                  StorageUpdated | JobFailed
 //	               UpdateAccounts                 AccountsUpdated | JobFailed
+//	StorageActor   FindCredit                     StorageCredit
+//	               BuildStorage                   StorageBuilt, in parts | BuildRejected
+//	               BuildAccounts                  AccountsBuilt | BuildRejected
+//	               FindReport                     ReportFound
+//	TrieBuild      BuildTries                     TriesBuilt
+//	               SurveyTrie                     TrieSurveyed
+//	               JoinTrie                       TriesBuilt
+//	RowFlush       FlushRows                      RowsFlushed
 //	Supervisor     FindActors                     ActorsFound
 package messages

@@ -3,7 +3,10 @@
 //
 //	guardian (actors.System)
 //	└── supervisor
-//	    └── bal-apply
+//	    ├── storage                       (for builds)
+//	    │   ├── trie-build × workers
+//	    │   └── row-flush × flushers
+//	    └── bal-apply                     (for blocks)
 //	        └── account-batch × workers
 //
 // # Role

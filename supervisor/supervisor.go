@@ -15,6 +15,7 @@ import (
 	"github.com/balsa-sync/balsa/balactor"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/storageactor"
 )
 
 // ErrGaveUp says that an actor failed more often than its restarts allow.
@@ -27,20 +28,26 @@ const stopTimeout = 10 * time.Second
 type Config struct {
 	// Actors configures the actor system. Its OnFatal is the supervisor's own.
 	Actors actors.Options
+	// Store is what the BalApplyActor works on. Nil: there is none.
 	Store  *state.Store
 	Tracer trace.Tracer
 	Logger *slog.Logger
 	// BalApply configures the BalApplyActor.
 	BalApply balactor.Options
+	// Build is what the StorageActor builds from and into. Nil: there is none.
+	Build storageactor.Store
+	// Storage configures the StorageActor.
+	Storage storageactor.Options
 	// OnFatal is called at most once, from a goroutine of the tree, when an actor cannot be kept
 	// running. The tree is still to be stopped, but not from within the call. Default: nothing.
 	OnFatal func(error)
 }
 
-// Tree is a running actor tree.
+// Tree is a running actor tree. What it was started without is nil.
 type Tree struct {
 	System   *actors.System
 	BalApply *actor.PID
+	Storage  *actor.PID
 }
 
 // Start starts the tree. It returns when every actor is there.
@@ -72,16 +79,13 @@ func Start(ctx context.Context, cfg Config) (*Tree, error) {
 
 func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(error)) (
 	*Tree, error) {
-	spec, err := balactor.Spec(balactor.Config{
-		System: sys, Store: cfg.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
-		Options: cfg.BalApply,
-	})
-	if err != nil {
+	r := &root{sys: sys, giveUp: giveUp}
+	if err := r.specify(sys, cfg); err != nil {
 		return nil, err
 	}
 	pid, err := sys.Spawn(actors.Spec{
 		Name: "supervisor",
-		New:  func() actor.Actor { return &root{sys: sys, balApply: spec, giveUp: giveUp} },
+		New:  func() actor.Actor { return r },
 	})
 	if err != nil {
 		return nil, err
@@ -94,18 +98,50 @@ func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(err
 	if !ok {
 		return nil, fmt.Errorf("starting the actors: the supervisor answered with %T", m)
 	}
-	return &Tree{System: sys, BalApply: found.BalApply}, nil
+	return &Tree{System: sys, BalApply: found.BalApply, Storage: found.Storage}, nil
 }
 
 // Stop stops the tree, the last started first. ctx bounds how long it waits.
 func (t *Tree) Stop(ctx context.Context) error { return t.System.Shutdown(ctx) }
 
-// root is the supervisor actor.
+// specify makes the children's specs, in the order in which they are started.
+func (r *root) specify(sys *actors.System, cfg *Config) error {
+	if cfg.Build != nil {
+		spec, err := storageactor.Spec(storageactor.Config{
+			System: sys, Store: cfg.Build, Tracer: cfg.Tracer, Logger: cfg.Logger,
+			Options: cfg.Storage,
+		})
+		if err != nil {
+			return err
+		}
+		r.children = append(r.children, child{spec, &r.found.Storage})
+	}
+	if cfg.Store != nil {
+		spec, err := balactor.Spec(balactor.Config{
+			System: sys, Store: cfg.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
+			Options: cfg.BalApply,
+		})
+		if err != nil {
+			return err
+		}
+		r.children = append(r.children, child{spec, &r.found.BalApply})
+	}
+	return nil
+}
+
+// root is the supervisor actor. It has no second incarnation: nothing of it can panic but a spawn,
+// after which the tree does not start.
 type root struct {
 	sys      *actors.System
-	balApply actors.Spec
 	giveUp   func(error)
-	pid      *actor.PID // of the BalApplyActor
+	children []child
+	found    messages.ActorsFound
+}
+
+// child is a child to start, and where its PID goes.
+type child struct {
+	spec actors.Spec
+	pid  **actor.PID
 }
 
 // Receive implements actor.Actor.
@@ -114,16 +150,19 @@ func (r *root) Receive(c actor.Context) {
 	case *actor.Started:
 		r.start(c)
 	case *messages.FindActors:
-		c.Send(m.ReplyTo, &messages.ActorsFound{BalApply: r.pid})
+		found := r.found
+		c.Send(m.ReplyTo, &found)
 	case actors.ChildFailed:
 		r.giveUp(fmt.Errorf("%w: %s: %v", ErrGaveUp, m.Child.Id, m.Reason))
 	}
 }
 
 func (r *root) start(c actor.Context) {
-	pid, err := r.sys.SpawnChild(c, r.balApply)
-	if err != nil {
-		panic(fmt.Errorf("starting %s: %w", r.balApply.Name, err))
+	for _, ch := range r.children {
+		pid, err := r.sys.SpawnChild(c, ch.spec)
+		if err != nil {
+			panic(fmt.Errorf("starting %s: %w", ch.spec.Name, err))
+		}
+		*ch.pid = pid
 	}
-	r.pid = pid
 }

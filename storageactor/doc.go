@@ -1,0 +1,3 @@
+// Package storageactor builds storage tries, millions of them, and the account trie over them, from
+// flat rows.
+package storageactor
