@@ -16,6 +16,14 @@
 // item of look-ahead is all the builder needs, and splits, collapses and extensions need no case
 // of their own.
 //
+// # Parts
+//
+// The ranges of one trie can be built side by side, each by its own builder: [Builder.EndPart]
+// leaves the top of a range, which [Builder.AddPart] adds to the trie that joins them. Any ranges
+// will do that are each all keys below some prefix, of whatever lengths: the joined trie has the
+// same root and rows as one built in one go. [Updater.UpdatePart] and [Updater.JoinParts] do the
+// same with the changed children of a root.
+//
 // # Structure and hashing
 //
 // The sizes of all nodes are known before any hash is: a reference is 33 bytes or an embedded node

@@ -7,10 +7,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Part is what UpdatePart left of one child of a trie's root: nothing, one leaf, or a branch. It
-// has its own memory, so it may go from one goroutine and Updater to another.
+// Part is the top of a part of a trie whose rest is hashed: nothing (the zero Part), one leaf, or a
+// branch. EndPart makes it of the leaves below one prefix, UpdatePart of one child of a root. It
+// has its own memory, so it may go from one goroutine and Builder to another.
 type Part struct {
-	nibble byte
+	nibble byte // of UpdatePart
 	kind   itemKind
 	path   Path   // of a branch
 	branch Branch // its row is written already
@@ -18,8 +19,43 @@ type Part struct {
 	value  []byte // of a leaf
 }
 
-// Nibble is the child of the root that the part stands for.
+// Nibble is the child of the root that a part of UpdatePart stands for.
 func (p *Part) Nibble() byte { return p.nibble }
+
+// Empty reports whether the part has no leaf.
+func (p *Part) Empty() bool { return p.kind == noItem }
+
+// EndPart ends the open trie as a part of a larger one, so that the ranges of one trie can be built
+// side by side, each by its own Builder. All keys of a part have a prefix that those of no other
+// part have. Everything below the top is hashed when it returns and its rows are with the Sink;
+// so is the row of the top itself where that is a branch. A part has no id. It returns why the
+// trie failed, if it did.
+func (b *Builder) EndPart() (Part, error) {
+	if b.cur == nil {
+		return Part{}, ErrNotBegun
+	}
+	p := b.endPart()
+	err := b.cur.err
+	b.cur = nil
+	b.begun-- // nothing refers to it any more
+	if err != nil {
+		return Part{}, err
+	}
+	return p, nil
+}
+
+// AddPart adds what EndPart returned as the next item of the open trie, which may end as a part
+// too. Parts come in ascending order of their keys, also between other items. The part is not
+// changed, and not referred to when AddPart returns. Errors: as Leaf, ErrBadBranch.
+func (b *Builder) AddPart(p *Part) error {
+	switch p.kind {
+	case leafItem:
+		return b.Leaf(&p.key, p.value)
+	case branchItem:
+		return b.Subtree(p.path, p.branch)
+	}
+	return b.usable()
+}
 
 // UpdatePart applies cs, sorted by key and all beginning with nibble x, to child x of the root of
 // the trie that r gives; root is the trie's row at the root path. The rows below the root go to
@@ -29,19 +65,15 @@ func (u *Updater) UpdatePart(tag uint32, r Reader, root Branch, x byte, cs []Cha
 	b := u.b
 	b.Begin(tag)
 	b.reader = r
-	err := u.walkPart(root, x, cs)
-	if err != nil {
+	if err := u.walkPart(root, x, cs); err != nil {
 		b.Abort(err)
 	}
-	p := b.endPart()
-	p.nibble = x
-	err = b.cur.err
-	b.cur = nil
-	b.begun-- // nothing refers to it any more
+	p, err := b.EndPart()
 	b.reader = nil
 	if err != nil {
 		return Part{}, err
 	}
+	p.nibble = x
 	return p, nil
 }
 
@@ -70,7 +102,7 @@ func (u *Updater) walkPart(root Branch, x byte, cs []Change) error {
 	return nil
 }
 
-// endPart ends the open trie, which is one child of a root, hashes it, and gives its top.
+// endPart ends the items of the open trie, hashes what is below its top, and gives the top.
 func (b *Builder) endPart() Part {
 	if b.cur.err == nil && b.top > 0 {
 		if b.last.kind != placedItem {
@@ -184,14 +216,10 @@ func (u *Updater) join(root Branch, parts []Part) error {
 
 func (u *Updater) joinChild(x byte, ref []byte, sub bool, p *Part) error {
 	switch {
-	case p == nil && len(ref) == 0:
-		return nil
-	case p == nil:
+	case p != nil:
+		return u.b.AddPart(p)
+	case len(ref) > 0:
 		return u.b.Ref(Path{}.Child(x), ref, sub)
-	case p.kind == leafItem:
-		return u.b.Leaf(&p.key, p.value)
-	case p.kind == branchItem:
-		return u.b.Subtree(p.path, p.branch)
 	}
 	return nil
 }
