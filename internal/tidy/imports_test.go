@@ -22,6 +22,7 @@ var order = [][]string{
 	{"actors/actorstest"},
 	{"actors"},
 	{"messages"},
+	{"internal/flatfile"},
 	{"state"},
 	{"bal"},
 	{"trie/trietest"},
