@@ -145,11 +145,35 @@ func TestOptionsThatContradictThemselvesAreRefused(t *testing.T) {
 		"too many workers":    {Dir: "d", Workers: 1000},
 		"negative workers":    {Dir: "d", Workers: -1},
 		"negative cache":      {Dir: "d", CacheBytes: -1},
+		"tiny cache":          {Dir: "d", CacheBytes: 1},
 		"negative time limit": {Dir: "d", ApplyTimeout: -1},
 	} {
 		if err := o.Validate(); !errors.Is(err, ErrBadOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestAStateThatCannotBeReadIsNoMissingState: why a snapshot has nothing goes before the advice to
+// run init.
+func TestAStateThatCannotBeReadIsNoMissingState(t *testing.T) {
+	o := memory()
+	o.ReadOnly = true
+	if _, err := Init(t.Context(), Options{Dir: o.Dir, FS: o.FS}, empty()); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), o)
+	if err == nil {
+		err = e.store.Close() // a store that gives no snapshot
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = e.View(); !errors.Is(err, state.ErrClosed) || errors.Is(err, ErrNoState) {
+		t.Errorf("view: %v", err)
+	}
+	if _, err = e.Verify(t.Context(), nil); !errors.Is(err, state.ErrClosed) {
+		t.Errorf("verify: %v", err)
 	}
 }
 

@@ -26,7 +26,8 @@ type Options struct {
 	// NoSync acknowledges a block before it is on the disk: after a crash of the machine, not of the
 	// process, the last blocks may be missing; the store is whole all the same. Default: false.
 	NoSync bool
-	// CacheBytes is the size of the store's block cache. Default: the store's.
+	// CacheBytes is the size of the store's block cache, at least state.MinCacheBytes. Default: the
+	// store's.
 	CacheBytes int64
 	// ApplyTimeout bounds one Apply, and each step of a Rewind's request. Default: 10 minutes.
 	ApplyTimeout time.Duration
@@ -48,8 +49,12 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("%w: Workers: %d is not between 0 (automatic) and %d",
 			ErrBadOptions, o.Workers, balactor.MaxWorkers)
 	}
-	if o.CacheBytes < 0 || o.ApplyTimeout < 0 {
-		return fmt.Errorf("%w: CacheBytes and ApplyTimeout must not be negative", ErrBadOptions)
+	if o.CacheBytes != 0 && o.CacheBytes < state.MinCacheBytes {
+		return fmt.Errorf("%w: CacheBytes: %d is neither 0 (automatic) nor at least %d",
+			ErrBadOptions, o.CacheBytes, state.MinCacheBytes)
+	}
+	if o.ApplyTimeout < 0 {
+		return fmt.Errorf("%w: ApplyTimeout must not be negative", ErrBadOptions)
 	}
 	if o.ApplyTimeout == 0 {
 		o.ApplyTimeout = 10 * time.Minute

@@ -30,6 +30,9 @@ func (e *Engine) View() (*View, error) {
 // view makes a view for a call that Close waits for.
 func (e *Engine) view() (*View, error) {
 	sn := e.store.NewSnapshot()
+	if err := sn.Err(); err != nil {
+		return nil, err // the snapshot holds nothing
+	}
 	cursor, ok := sn.Cursor()
 	if !ok {
 		return nil, errors.Join(ErrNoState, sn.Close())

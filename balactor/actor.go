@@ -204,6 +204,9 @@ func (a *applyActor) openParent(e openParent) parentOpened {
 func (a *applyActor) lookUp(e openParent) (p parentOpened, err error) {
 	sn := a.cfg.Store.NewSnapshot()
 	a.hold.snapshot, p.snapshot = sn, sn
+	if err := sn.Err(); err != nil {
+		return p, err
+	}
 	var ok bool
 	if p.cursor, ok = sn.Cursor(); !ok {
 		return p, ErrNoState

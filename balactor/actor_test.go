@@ -238,6 +238,24 @@ func TestABlockThatIsKnownIsNotAppliedTwice(t *testing.T) {
 }
 
 // EIP-7928 has no rule for it, but no execution leaves storage to an account that is not there.
+// TestAStoreThatCannotBeReadIsNotTakenForOneWithoutState: the advice to run init would be wrong.
+func TestAStoreThatCannotBeReadIsNotTakenForOneWithoutState(t *testing.T) {
+	store, err := state.Open(state.Options{Dir: "store", FS: state.MemFS()})
+	if err == nil {
+		err = store.Close() // such a store gives snapshots without a state
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &applyActor{cfg: &Config{Store: store}, hold: &hold{}}
+	for _, r := range []request{{apply: &messages.ApplyBlock{}}, {rewind: &messages.Rewind{}}} {
+		_, err = a.lookUp(openParent{request: r})
+		if !errors.Is(err, state.ErrClosed) || errors.Is(err, ErrNoState) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 func TestASlotOfAnAccountThatIsAbsentAfterwardsIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		value common.Hash

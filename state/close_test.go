@@ -92,7 +92,8 @@ func TestWhatIsClosedSaysSo(t *testing.T) {
 	_, e9 := s.Sizes()
 	b, u := c.next(new(Layer))
 	for i, err := range []error{e1, e2, e3, e4, e5, e6, it.Error(), e7, e8, e9, r.Close(), sn.Close(),
-		late.Close(), s.Commit(u.to, b, new(Layer)), s.Revert(u.from, u.to, new(Layer)), s.Close()} {
+		late.Close(), late.Err(), sn.Err(),
+		s.Commit(u.to, b, new(Layer)), s.Revert(u.from, u.to, new(Layer)), s.Close()} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("call %d: %v", i, err)
 		}

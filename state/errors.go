@@ -2,6 +2,9 @@ package state
 
 import "errors"
 
+// ErrBadOptions: Options contradict themselves, or ask for what cannot be had.
+var ErrBadOptions = errors.New("bad options of the store")
+
 // What Open returns. Each says what to do.
 var (
 	// ErrNotFound: there is no store in the directory, and Options asked for an existing one.

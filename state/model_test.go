@@ -20,7 +20,7 @@ import (
 // testOptions are those of a small store: little is written before rows move to tables, so that
 // short tests see the overlay shed generations.
 func testOptions(fs FS) Options {
-	return Options{Dir: "db", FS: fs, CacheBytes: minCacheBytes, MemTableBytes: minMemTableBytes}
+	return Options{Dir: "db", FS: fs, CacheBytes: MinCacheBytes, MemTableBytes: minMemTableBytes}
 }
 
 func mustOpen(t testing.TB, o Options) *Store {

@@ -399,8 +399,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"small memtables": {Dir: "x", MemTableBytes: 1},
 		"large memtables": {Dir: "x", MemTableBytes: 1 << 40},
 	} {
-		if err := o.Validate(); err == nil {
-			t.Errorf("%s passes", name)
+		if err := o.Validate(); !errors.Is(err, ErrBadOptions) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	o := Options{Dir: "x"}

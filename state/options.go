@@ -1,7 +1,6 @@
 package state
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -12,9 +11,10 @@ import (
 )
 
 const (
+	// MinCacheBytes is the smallest Options.CacheBytes.
+	MinCacheBytes        = 1 << 20
 	defaultCacheBytes    = 256 << 20
 	defaultMemTableBytes = 64 << 20
-	minCacheBytes        = 1 << 20
 	minMemTableBytes     = 64 << 10
 	maxMemTableBytes     = 1 << 30
 )
@@ -53,16 +53,16 @@ type Options struct {
 	plain bool
 }
 
-// Validate fills in defaults and refuses what contradicts itself.
+// Validate fills in defaults and refuses what contradicts itself (ErrBadOptions).
 func (o *Options) Validate() error {
 	if o.Dir == "" {
-		return errors.New("state options: Dir is empty")
+		return fmt.Errorf("%w: Dir is empty", ErrBadOptions)
 	}
 	if o.FS == nil {
 		o.FS = vfs.Default
 		dir, err := absolute(o.Dir)
 		if err != nil {
-			return fmt.Errorf("state options: Dir: %w", err)
+			return fmt.Errorf("%w: Dir: %w", ErrBadOptions, err)
 		}
 		o.Dir = dir
 	}
@@ -72,15 +72,15 @@ func (o *Options) Validate() error {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = defaultCacheBytes
 	}
-	if o.CacheBytes < minCacheBytes {
-		return fmt.Errorf("state options: CacheBytes %d is below %d", o.CacheBytes, minCacheBytes)
+	if o.CacheBytes < MinCacheBytes {
+		return fmt.Errorf("%w: CacheBytes %d is below %d", ErrBadOptions, o.CacheBytes, MinCacheBytes)
 	}
 	if o.MemTableBytes == 0 {
 		o.MemTableBytes = defaultMemTableBytes
 	}
 	if o.MemTableBytes < minMemTableBytes || o.MemTableBytes > maxMemTableBytes {
-		return fmt.Errorf("state options: MemTableBytes %d is not from %d to %d", o.MemTableBytes,
-			minMemTableBytes, maxMemTableBytes)
+		return fmt.Errorf("%w: MemTableBytes %d is not from %d to %d", ErrBadOptions,
+			o.MemTableBytes, minMemTableBytes, maxMemTableBytes)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -24,10 +24,11 @@ type Snapshot struct {
 }
 
 // NewSnapshot returns the state at the store's cursor. While a block is being written, that is the
-// state before the block. On a closed store all methods of the snapshot return ErrClosed.
+// state before the block. Where the state cannot be read, or the store is closed, all methods of
+// the snapshot return the error; so does Err, which Cursor does not tell from an unbuilt store.
 func (s *Store) NewSnapshot() *Snapshot {
 	v, err := s.acquire()
-	return &Snapshot{s: s, v: v, err: err}
+	return &Snapshot{s: s, v: v, err: readError(err)}
 }
 
 // Close releases the snapshot. A second Close returns ErrClosed.
@@ -45,7 +46,19 @@ func (sn *Snapshot) Close() error {
 	return nil
 }
 
-// Cursor returns the block whose state it is; false if the store was not built yet.
+// Err says why there is nothing to read: the store or the snapshot is closed, or the state could
+// not be read when the snapshot was made. It is nil where the methods work.
+func (sn *Snapshot) Err() error {
+	sn.mu.RLock()
+	defer sn.mu.RUnlock()
+	if sn.v == nil {
+		return fmt.Errorf("snapshot: %w", sn.err)
+	}
+	return nil
+}
+
+// Cursor returns the block whose state it is; false if the store was not built yet, or where Err
+// says that there is nothing to read.
 func (sn *Snapshot) Cursor() (Cursor, bool) {
 	sn.mu.RLock()
 	defer sn.mu.RUnlock()

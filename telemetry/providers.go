@@ -80,6 +80,9 @@ func Setup(ctx context.Context, o Options) (*Providers, error) {
 	if err != nil || t == nil {
 		return p, err
 	}
+	if err := checkEnvironment(os.Getenv); err != nil {
+		return nil, err
+	}
 	client, err := newExporter(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("OTLP exporter for %s: %w", t, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/internal/blockfile"
@@ -79,11 +80,34 @@ var hints = []struct {
 
 // describe says an error, and what to do about it.
 func describe(err error) string {
-	text := err.Error()
+	text := strings.Join(sayings(err, nil), "\n")
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
 			return text + "; " + h.hint
 		}
 	}
 	return text
+}
+
+// sayings gives the errors that were joined, one a line. A store that failed says so at every call
+// from then on: the first is enough.
+func sayings(err error, said []string) []string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var parts []string
+		for _, e := range joined.Unwrap() {
+			parts = append(parts, e.Error())
+		}
+		if err.Error() == strings.Join(parts, "\n") { // errors.Join, not fmt.Errorf
+			failed := false
+			for _, e := range joined.Unwrap() {
+				if failed && errors.Is(e, state.ErrStoreFailed) {
+					continue
+				}
+				failed = failed || errors.Is(e, state.ErrStoreFailed)
+				said = sayings(e, said)
+			}
+			return said
+		}
+	}
+	return append(said, err.Error())
 }

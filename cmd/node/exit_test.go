@@ -71,6 +71,22 @@ func TestStoreErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// TestAFailedStoreIsToldOnce: the write that failed and all that follows it have the same cause.
+func TestAFailedStoreIsToldOnce(t *testing.T) {
+	failed := fmt.Errorf("%w: write x.log: no space left on device", state.ErrStoreFailed)
+	err := errors.Join(
+		errors.Join(fmt.Errorf("commit: %w", failed), fmt.Errorf("abort: %w", failed)),
+		errors.New("something else"), fmt.Errorf("close store: %w", failed))
+	text := describe(err)
+	if strings.Count(text, "no space left") != 1 || !strings.HasPrefix(text, "commit: ") ||
+		!strings.Contains(text, "\nsomething else") {
+		t.Errorf("%q", text)
+	}
+	if exitCode(err) != exitStore {
+		t.Errorf("exit code %d", exitCode(err))
+	}
+}
+
 // onEachCommand runs every command that opens a store.
 func onEachCommand(t *testing.T, dir string, code int, texts ...string) {
 	t.Helper()

@@ -499,7 +499,7 @@ func FuzzAnyBytes(f *testing.F) {
 	f.Add([]byte(`{"header":"0xc0","blockAccessList":"0xc0"}`))
 	f.Add([]byte(`[{"params":[{}]},{"a":"\""}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		e := NewObjects(bytes.NewReader(text), 1<<16)
+		e := NewObjects(bytes.NewReader(text), 1<<16, 1<<10)
 		for {
 			object, _, err := e.Next()
 			if err != nil {

@@ -10,11 +10,13 @@ import (
 
 // Objects splits a stream of JSON into the objects at its top level: {…}, [{…},{…}], {…}{…}, and
 // any sequence of those. It looks at brackets and strings only; whether an object is proper JSON is
-// for its decoder to say. It holds one object at a time, never more than a limit of bytes.
+// for its decoder to say. It holds one object at a time, never more than a limit of bytes. The
+// values in an object are limited too: two bytes of JSON can make a decoder allocate hundreds.
 type Objects struct {
-	r     *bufio.Reader
-	limit int64
-	buf   []byte // the object last returned
+	r      *bufio.Reader
+	limit  int64
+	values int
+	buf    []byte // the object last returned
 
 	line    int // of the next byte, from 1
 	index   int // of the object last returned or refused, from 1
@@ -31,9 +33,10 @@ const (
 	afterComma                   // an object
 )
 
-// NewObjects reads objects of at most limit bytes each from r.
-func NewObjects(r io.Reader, limit int64) *Objects {
-	return &Objects{r: bufio.NewReaderSize(r, 64<<10), limit: limit, line: 1}
+// NewObjects reads objects from r, each of at most limit bytes and about as many values: elements
+// of arrays and members of objects, at whatever depth.
+func NewObjects(r io.Reader, limit int64, values int) *Objects {
+	return &Objects{r: bufio.NewReaderSize(r, 64<<10), limit: limit, values: values, line: 1}
 }
 
 // Next returns the next object, valid until the call after it, with the line it starts at. The
@@ -96,7 +99,7 @@ func readError(err error) error {
 // object reads an object, whose opening brace was just read, into o.buf.
 func (o *Objects) object() error {
 	o.buf = append(o.buf[:0], '{')
-	depth, inString, escaped := 1, false, false
+	depth, commas, inString, escaped := 1, 0, false, false
 	for depth > 0 {
 		if _, err := o.r.Peek(1); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -120,6 +123,8 @@ func (o *Objects) object() error {
 				}
 			case c == '"':
 				inString = true
+			case c == ',':
+				commas++
 			case c == '{' || c == '[':
 				depth++
 			case c == '}' || c == ']':
@@ -128,6 +133,9 @@ func (o *Objects) object() error {
 		}
 		if int64(len(o.buf)+n) > o.limit {
 			return fmt.Errorf("%w: more than %d bytes of JSON", ErrTooLarge, o.limit)
+		}
+		if commas >= o.values {
+			return fmt.Errorf("%w: more than %d values", ErrTooLarge, o.values)
 		}
 		o.buf = append(o.buf, chunk[:n]...)
 		o.line += bytes.Count(chunk[:n], []byte{'\n'})

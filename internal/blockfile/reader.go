@@ -20,7 +20,8 @@ var (
 	ErrTruncated = errors.New("the file is cut off")
 	// ErrSyntax: the file is not JSON, or an object is not what this package reads.
 	ErrSyntax = errors.New("not a block")
-	// ErrTooLarge: one object is larger than Options.MaxBlockBytes.
+	// ErrTooLarge: one object is larger than Options.MaxBlockBytes, or has more values in it than any
+	// block has.
 	ErrTooLarge = errors.New("block too large")
 	// ErrBlockHash: the rebuilt header has another hash than the file says.
 	ErrBlockHash = errors.New("block hash mismatch")
@@ -35,7 +36,11 @@ var (
 
 // DefaultMaxBlockBytes is far above what a block can take: 10 MiB of transactions (EIP-7934) and a
 // block access list of a few times that, both in hex.
-const DefaultMaxBlockBytes = 256 << 20
+const DefaultMaxBlockBytes = 64 << 20
+
+// maxBlockValues is far above what a block can take: a transaction costs 21,000 gas, so that a
+// block of a billion gas has 47,000, and a block access list is one string.
+const maxBlockValues = 1 << 18
 
 // Stdin is the path that stands for Options.Stdin.
 const Stdin = "-"
@@ -229,7 +234,7 @@ func (r *Reader) open(path string) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", r.name, readError(err)), r.Close())
 	}
-	r.objects = NewObjects(plain, r.limit)
+	r.objects = NewObjects(plain, r.limit, maxBlockValues)
 	return nil
 }
 

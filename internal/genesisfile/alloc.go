@@ -19,7 +19,7 @@ import (
 func parseFile(r io.Reader) (
 	alloc map[common.Address]types.Account, rest map[string]json.RawMessage, err error,
 ) {
-	dec := json.NewDecoder(r)
+	dec := json.NewDecoder(&spaceLimiter{r: r})
 	rest = make(map[string]json.RawMessage)
 	nested, bare := false, make(map[common.Address]types.Account)
 	err = object(dec, func(key string) error {
@@ -36,6 +36,13 @@ func parseFile(r io.Reader) (
 		}
 		if _, ok := rest[key]; ok {
 			return fmt.Errorf("%w: %.60q %w", ErrSyntax, key, ErrDuplicate)
+		}
+		if len(rest) == maxMembers {
+			return fmt.Errorf("%w: more than %d members", ErrSyntax, maxMembers)
+		}
+		if !headerMembers[strings.ToLower(key)] {
+			rest[key] = nil
+			return skip(dec)
 		}
 		var v json.RawMessage
 		err := dec.Decode(&v)
@@ -55,6 +62,42 @@ func parseFile(r io.Reader) (
 		alloc = bare
 	}
 	return alloc, rest, nil
+}
+
+// maxMembers bounds the members of a file beside the accounts.
+const maxMembers = 1 << 10
+
+// headerMembers are the members of a genesis that its header and its chain id are made of, as
+// go-ethereum names them.
+var headerMembers = map[string]bool{
+	"config": true, "nonce": true, "timestamp": true, "extradata": true, "gaslimit": true,
+	"difficulty": true, "mixhash": true, "coinbase": true, "number": true, "gasused": true,
+	"parenthash": true, "basefeepergas": true, "excessblobgas": true, "blobgasused": true,
+	"slotnumber": true,
+}
+
+// maxDepth bounds the nesting of a value that is passed over.
+const maxDepth = 1000
+
+// skip passes over a value without holding it.
+func skip(dec *json.Decoder) error {
+	for depth := 0; ; {
+		t, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("%w: nested too deep", ErrSyntax)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
 }
 
 // asSyntax marks the errors of the JSON decoder, which have no sentinel.
@@ -142,8 +185,7 @@ func parseAccount(dec *json.Decoder) (types.Account, error) {
 		case "storage":
 			a.Storage, err = parseStorage(dec)
 		default:
-			var skipped json.RawMessage
-			err = dec.Decode(&skipped)
+			err = skip(dec)
 		}
 		return err
 	})
