@@ -56,7 +56,13 @@ func initStore(ctx context.Context, store *state.Store, g Genesis) (state.Cursor
 	if have, ok := store.Cursor(); ok {
 		return have, alreadyThere(store, want, have)
 	}
-	bulk, err := store.NewBulk(g.ChainID)
+	bulk, err := store.NewBulk(state.BulkOptions{ChainID: g.ChainID, Target: want})
+	if err == nil && bulk.Begun() {
+		// What an earlier run left is not gone on with.
+		if err = bulk.Abort(); err == nil {
+			bulk, err = store.NewBulk(state.BulkOptions{ChainID: g.ChainID, Target: want})
+		}
+	}
 	if err != nil {
 		return state.Cursor{}, err
 	}
@@ -99,8 +105,8 @@ func buildState(ctx context.Context, bulk *state.Bulk, alloc map[common.Address]
 	slices.SortFunc(entries, func(a, b allocEntry) int {
 		return bytes.Compare(a.hash[:], b.hash[:])
 	})
-	rows := bulk.Branches(common.Hash{}, false)
-	b := &stateBuild{bulk: bulk, accounts: trie.NewBuilder(trie.Options{Sink: rows})}
+	b := &stateBuild{bulk: bulk, rows: bulk.NewRows()}
+	b.accounts = trie.NewBuilder(trie.Options{Sink: accountRows{b.rows}})
 	b.storage = trie.NewBuilder(trie.Options{Sink: b})
 	b.accounts.Begin(0)
 	for batch := range slices.Chunk(entries, initBatch) {
@@ -116,7 +122,7 @@ func buildState(ctx context.Context, bulk *state.Bulk, alloc map[common.Address]
 		err = b.accounts.Flush()
 	}
 	if err == nil {
-		err = rows.Close()
+		_, err = b.rows.Flush(state.KeyRange{To: common.MaxHash})
 	}
 	return b.accounts.Root(id), err
 }
@@ -126,27 +132,36 @@ type stateBuild struct {
 	bulk     *state.Bulk
 	accounts *trie.Builder
 	storage  *trie.Builder
-	rows     *state.BranchSink // of the batch's storage tries
+	rows     *state.BulkRows
+	hashes   []common.Hash // of the batch's accounts
 	leaf     []byte
 }
 
+// accountRows is the trie.Sink of the account trie.
+type accountRows struct{ *state.BulkRows }
+
+// PutBranch implements trie.Sink.
+func (r accountRows) PutBranch(_ uint32, p trie.Path, br trie.Branch) error {
+	return r.PutAccountBranch(p, br)
+}
+
+// DeleteBranch implements trie.Sink. A build deletes nothing.
+func (r accountRows) DeleteBranch(uint32, trie.Path) error { return errors.ErrUnsupported }
+
 // PutBranch implements trie.Sink for the storage tries.
 func (b *stateBuild) PutBranch(tag uint32, p trie.Path, br trie.Branch) error {
-	return b.rows.PutBranch(tag, p, br)
+	return b.rows.PutStorageBranch(&b.hashes[tag], p, br)
 }
 
-// DeleteBranch implements trie.Sink.
-func (b *stateBuild) DeleteBranch(tag uint32, p trie.Path) error {
-	return b.rows.DeleteBranch(tag, p)
-}
+// DeleteBranch implements trie.Sink. A build deletes nothing.
+func (b *stateBuild) DeleteBranch(uint32, trie.Path) error { return errors.ErrUnsupported }
 
 func (b *stateBuild) batch(entries []allocEntry, alloc map[common.Address]types.Account) error {
-	hashes := make([]common.Hash, len(entries))
+	b.hashes = b.hashes[:0]
 	for i := range entries {
-		hashes[i] = entries[i].hash
+		b.hashes = append(b.hashes, entries[i].hash)
 	}
 	b.storage.Reset()
-	b.rows = b.bulk.StorageBranches(hashes)
 	ids := make([]int, len(entries))
 	for i, e := range entries {
 		id, err := b.storageTrie(uint32(i), e, alloc[e.addr].Storage)
@@ -156,9 +171,6 @@ func (b *stateBuild) batch(entries []allocEntry, alloc map[common.Address]types.
 		ids[i] = id
 	}
 	if err := b.storage.Flush(); err != nil {
-		return err
-	}
-	if err := b.rows.Close(); err != nil {
 		return err
 	}
 	for i, e := range entries {

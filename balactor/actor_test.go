@@ -46,9 +46,10 @@ func newRig(t *testing.T, o Options, onMessage func(any)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bulk, err := r.store.NewBulk(1)
+	at := state.Cursor{Hash: r.genesis.Hash(), Root: trie.EmptyRoot}
+	bulk, err := r.store.NewBulk(state.BulkOptions{ChainID: 1, Target: at})
 	if err == nil {
-		err = bulk.Commit(r.genesis, state.Cursor{Hash: r.genesis.Hash(), Root: trie.EmptyRoot})
+		err = bulk.Commit(r.genesis, at)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -1,307 +1,295 @@
 package state
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 
-	"github.com/balsa-sync/balsa/trie/keccak"
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// maxCodeBuffer is how many bytes of code a build sorts at a time.
-const maxCodeBuffer = tableBytes
+// BulkOptions say what a build makes. A build that was cut off goes on where all of them are the
+// same; with others it begins anew.
+type BulkOptions struct {
+	ChainID uint64
+	Target  Cursor // the block whose state is built; Commit gets the same
+	Source  string // names what is loaded, so that another source is not taken for it
+}
 
-// Bulk builds the state of a store that has none, from sorted tables: no log, no memtables, no
-// compactions. Nothing is visible before Commit; cut off, it leaves a store that Open refuses with
-// ErrUnfinished until it is built again. It is for one goroutine at a time.
+// maxSourceLen bounds BulkOptions.Source.
+const maxSourceLen = 4 << 10
+
+// Bulk builds a state from sorted tables: no log, no memtables, no compactions. It has two halves.
+//
+// Flat rows are loaded in order of key, by one goroutine. A table that is full is taken into the
+// database at once: it is durable, and BulkReaders see it, long before the state is complete.
+//
+// Branch rows are written by any number of BulkRows, into tables in a folder of the build's own. A
+// manifest in the database says which tables there are, and of which accounts the storage tries are
+// finished. The database takes them in at Commit, together with header, cursor, corrected account
+// rows and the end of the build, in one atomic step. So a rebuild leaves the old rows as they are
+// until then, and a crash leaves the one state or the other.
+//
+// The store that is being built has no state before Commit: Open refuses it with ErrUnfinished. Cut
+// off at any moment, by Pause, Close, a crash or an error, a build goes on at what was durable when
+// it is begun again with the same options.
 //
 // It does not judge the state: a genesis may hold accounts that are empty in the sense of EIP-161,
 // and they count for its root.
 type Bulk struct {
 	s       *Store
-	chainID uint64
-	closed  bool
+	o       BulkOptions
+	rebuild bool
+	fs      vfs.FS // not the guarding one: see tableWriter
+	dir     string
 
-	accounts, slots, accountRows, storageRows *tableWriter
+	flatOptions, rowOptions sstable.WriterOptions
 
-	codes     []CodeWrite // collected, not yet sorted
-	codeBytes int
-	seen      map[common.Hash]struct{} // all codes so far
-	codeRuns  [][]string               // tables of codes, a sorted run each
+	// life is held for reading by whatever works on files or database, for writing to end the build.
+	life   sync.RWMutex
+	closed bool
 
-	key keyBuf
-	val [maxAccountLen]byte
+	loading sync.Mutex // guards load
+	load    loader
+
+	mu     sync.Mutex // guards the fields below
+	table  uint64     // the number given out last
+	tables []tableMeta
+	built  []KeyRange // ascending, apart from each other
+	fixes  fixes      // not in the manifest yet
 }
 
-// NewBulk begins to build the store's state. The store is marked as being built, durably, and what
-// a build before left behind is wiped. ErrNotEmpty if there is a state already, ErrBuilding if a
-// build is open.
-func (s *Store) NewBulk(chainID uint64) (*Bulk, error) {
+// KeyRange is a range of accounts, From and To included.
+type KeyRange struct{ From, To common.Hash }
+
+// NewBulk begins, or goes on with, the build of a store that has no state. What another build left
+// behind is wiped. ErrNotEmpty if there is a state already, ErrBuilding if a build is open.
+func (s *Store) NewBulk(o BulkOptions) (*Bulk, error) {
+	return s.beginBulk("new bulk build", func() (*Bulk, error) {
+		if _, built := s.Cursor(); built {
+			return nil, ErrNotEmpty
+		}
+		return s.newBulk(o, false), nil
+	})
+}
+
+// NewRebuild begins, or goes on with, making all branch rows of the store's state again. Commit
+// puts them in the place of the old ones. Blocks wait until the build is ended (ErrBuilding), and
+// one that was paused before a block begins anew after it. ErrNotBuilt if there is no state.
+func (s *Store) NewRebuild() (*Bulk, error) {
+	return s.beginBulk("new rebuild", func() (*Bulk, error) {
+		c, built := s.Cursor()
+		if !built {
+			return nil, ErrNotBuilt
+		}
+		return s.newBulk(BulkOptions{ChainID: s.ChainID(), Target: c}, true), nil
+	})
+}
+
+func (s *Store) beginBulk(what string, make func() (*Bulk, error)) (*Bulk, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	b, err := s.newBulk(chainID)
+	b, err := func() (*Bulk, error) {
+		if err := s.mayWrite(); err != nil {
+			return nil, err
+		}
+		if s.bulk != nil {
+			return nil, ErrBuilding
+		}
+		b, err := make()
+		if err != nil {
+			return nil, err
+		}
+		return b, b.begin()
+	}()
 	if err != nil {
-		return nil, fmt.Errorf("new bulk build: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	s.bulk = b
 	return b, nil
 }
 
-func (s *Store) newBulk(chainID uint64) (*Bulk, error) {
-	if err := s.mayWrite(); err != nil {
-		return nil, err
+func (s *Store) newBulk(o BulkOptions, rebuild bool) *Bulk {
+	b := &Bulk{s: s, o: o, rebuild: rebuild, fs: s.opts.FS, dir: s.bulkDir()}
+	b.flatOptions, b.rowOptions = s.tableOptions(), s.branchOptions()
+	b.load.init(b)
+	return b
+}
+
+// begin resumes the build that the manifest tells of, if it is this one, or starts anew.
+func (b *Bulk) begin() error {
+	if len(b.o.Source) > maxSourceLen {
+		return fmt.Errorf("source has %d bytes, more than %d", len(b.o.Source), maxSourceLen)
 	}
-	_, built := s.Cursor()
-	switch {
-	case built:
-		return nil, ErrNotEmpty
-	case s.bulk != nil:
-		return nil, ErrBuilding
+	record := b.record()
+	have, ok, err := getRow(b.s.db, []byte(metaBuild))
+	if err != nil {
+		return err
 	}
-	err := s.write(func(b *pebble.Batch) error {
-		id := binary.BigEndian.AppendUint64(nil, chainID)
-		return errors.Join(
-			wipe(b),
-			b.Set([]byte(metaPhase), []byte{byte(phaseBuilding)}, nil),
-			b.Set([]byte(metaChain), id, nil),
-		)
+	if ok && string(have) == string(record) {
+		err = b.resume()
+	} else {
+		err = b.anew(record)
+	}
+	return err
+}
+
+// anew wipes what an earlier build left and writes the new one's record. Until that is there the
+// next build starts anew too.
+func (b *Bulk) anew(record []byte) error {
+	s := b.s
+	err := s.write(func(batch *pebble.Batch) error {
+		return errors.Join(forgetBuild(batch), b.setPhase(batch))
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dir := s.bulkDir()
-	if err := s.fs.RemoveAll(dir); err != nil {
-		return nil, err
+	if !b.rebuild {
+		if err := b.wipeRows(); err != nil {
+			return err
+		}
 	}
-	if err := s.fs.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
+	if err := removeDir(b.fs, b.dir); err != nil {
+		return err
 	}
-	b := &Bulk{s: s, chainID: chainID, seen: make(map[common.Hash]struct{})}
-	b.accounts = b.tables("accounts")
-	b.slots = b.tables("slots")
-	b.accountRows = b.tables("account-branches")
-	b.storageRows = b.tables("storage-branches")
-	return b, nil
+	if err := b.makeDir(); err != nil {
+		return err
+	}
+	return s.write(func(batch *pebble.Batch) error {
+		return batch.Set([]byte(metaBuild), record, nil)
+	})
+}
+
+// setPhase marks a store without a state as being built.
+func (b *Bulk) setPhase(batch *pebble.Batch) error {
+	if b.rebuild {
+		return nil
+	}
+	return errors.Join(
+		batch.Set([]byte(metaPhase), []byte{byte(phaseBuilding)}, nil),
+		batch.Set([]byte(metaChain), appendUint64(nil, b.o.ChainID), nil),
+	)
+}
+
+// wipeRows removes every row but the `m` rows from a store that has no state.
+func (b *Bulk) wipeRows() error {
+	for _, r := range [][2][]byte{{{0}, {spaceMeta}}, {{spaceMeta + 1}, {0xff}}} {
+		empty, err := b.s.isEmptyRange(r[0], r[1])
+		if err != nil {
+			return err
+		}
+		if empty {
+			continue
+		}
+		if err := b.s.emptyRange(b, r[0], r[1]); err != nil {
+			return fmt.Errorf("wipe rows: %w", err)
+		}
+	}
+	return nil
+}
+
+func (b *Bulk) makeDir() error {
+	if err := b.fs.MkdirAll(b.dir, 0o755); err != nil {
+		return err
+	}
+	return syncDir(b.fs, b.s.opts.Dir)
 }
 
 // bulkDir is where a build writes its tables, on the file system that will take them in.
 func (s *Store) bulkDir() string { return s.fs.PathJoin(s.opts.Dir, "build") }
 
-func (b *Bulk) tables(name string) *tableWriter {
-	return &tableWriter{
-		fs: b.s.fs, dir: b.s.bulkDir(), name: name, opts: b.s.tableOptions(), cut: tableBytes,
-	}
+func (b *Bulk) path(table uint64) string {
+	return b.fs.PathJoin(b.dir, tableName(table))
 }
 
-// Account adds an account. Hashes must ascend: ErrKeyOrder, ErrDuplicateKey.
-func (b *Bulk) Account(hash common.Hash, a *Account) error {
-	if err := b.open(); err != nil {
-		return err
-	}
-	key := appendHashKey(b.key[:0], spaceAccount, &hash)
-	if err := b.accounts.set(key, a.AppendSlim(b.val[:0])); err != nil {
-		return fmt.Errorf("build account %x: %w", hash, err)
-	}
-	return nil
+func tableName(table uint64) string { return fmt.Sprintf("%08d.sst", table) }
+
+func (b *Bulk) nextTable() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.table++
+	return b.table
 }
 
-// Slot adds a slot. Accounts must ascend, and slots within an account: ErrKeyOrder,
-// ErrDuplicateKey. A slot of value zero has no row: ErrZeroSlot.
-func (b *Bulk) Slot(account, slot, value common.Hash) error {
-	if err := b.open(); err != nil {
-		return err
-	}
-	err := ErrZeroSlot
-	if row := AppendSlot(b.val[:0], &value); len(row) > 0 {
-		err = b.slots.set(appendSlotKey(b.key[:0], &account, &slot), row)
-	}
-	if err != nil {
-		return fmt.Errorf("build slot %x of account %x: %w", slot, account, err)
-	}
-	return nil
-}
+func (b *Bulk) ctx() context.Context { return context.Background() }
 
-// Code adds a code, in any order; one that was added before, or is empty, is left out.
-func (b *Bulk) Code(code []byte) error {
-	if err := b.open(); err != nil {
-		return err
-	}
-	hash := keccak.Sum(code)
-	if _, ok := b.seen[hash]; ok || len(code) == 0 {
-		return nil
-	}
-	b.seen[hash] = struct{}{}
-	b.codes = append(b.codes, CodeWrite{hash, bytes.Clone(code)})
-	if b.codeBytes += len(code); b.codeBytes >= maxCodeBuffer {
-		return b.writeCodes()
-	}
-	return nil
-}
-
-// writeCodes writes the codes collected so far as one sorted run.
-func (b *Bulk) writeCodes() error {
-	if len(b.codes) == 0 {
-		return nil
-	}
-	slices.SortFunc(b.codes, func(x, y CodeWrite) int { return bytes.Compare(x.Hash[:], y.Hash[:]) })
-	t := b.tables(fmt.Sprintf("codes-%d", len(b.codeRuns)))
-	for i := range b.codes {
-		key := appendHashKey(b.key[:0], spaceCode, &b.codes[i].Hash)
-		if err := t.set(key, b.codes[i].Code); err != nil {
-			return fmt.Errorf("build code %x: %w", b.codes[i].Hash, err)
-		}
-	}
-	if err := t.finish(); err != nil {
-		return fmt.Errorf("build codes: %w", err)
-	}
-	b.codeRuns = append(b.codeRuns, t.paths)
-	b.codes, b.codeBytes = nil, 0
-	return nil
-}
-
-// open says that the build was ended, if so.
-func (b *Bulk) open() error {
+// enter holds the build open until the function it returns is called, or says that it was ended.
+func (b *Bulk) enter() (leave func(), err error) {
+	b.life.RLock()
 	if b.closed {
-		return fmt.Errorf("bulk build: %w", ErrClosed)
+		b.life.RUnlock()
+		return nil, fmt.Errorf("bulk build: %w", ErrClosed)
 	}
-	return nil
+	if err := b.s.fail.err(); err != nil {
+		b.life.RUnlock()
+		return nil, err
+	}
+	return b.life.RUnlock, nil
 }
 
-// Commit takes all rows into the store and makes c, the block of the given header, its cursor. The
-// rows come first, then header, cursor and the mark that the store is ready, in one durable step.
-// The build is closed, whatever Commit returns.
-func (b *Bulk) Commit(h *types.Header, c Cursor) error {
+// Built returns the accounts whose storage tries are finished, in this run or in earlier ones, as
+// ranges in ascending order that do not touch.
+func (b *Bulk) Built() []KeyRange {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]KeyRange(nil), b.built...)
+}
+
+// Pause ends the build for now: the next one with the same options goes on where this one was. Rows
+// that were added since the last Sync, and rows that were not flushed, are given up.
+func (b *Bulk) Pause() error {
 	b.s.writing.Lock()
 	defer b.s.writing.Unlock()
-	if err := b.open(); err != nil {
-		return err
-	}
-	err := b.commit(h, c)
-	if err = errors.Join(err, b.abort()); err != nil {
-		return fmt.Errorf("commit bulk build at %v: %w", c, err)
+	if err := b.pause(); err != nil {
+		return fmt.Errorf("pause bulk build: %w", err)
 	}
 	return nil
 }
 
-func (b *Bulk) commit(h *types.Header, c Cursor) error {
-	switch {
-	case h == nil || h.Number == nil || !h.Number.IsUint64() || h.Number.Uint64() != c.Number:
-		return fmt.Errorf("%w: header number", ErrNotChild)
-	case h.Root != c.Root:
-		return fmt.Errorf("%w: header root %x", ErrNotChild, h.Root)
+// pause ends the build. The caller holds Store.writing.
+func (b *Bulk) pause() error {
+	b.life.Lock()
+	defer b.life.Unlock()
+	if b.closed {
+		return ErrClosed
 	}
-	if hash := h.Hash(); hash != c.Hash {
-		return fmt.Errorf("%w: header hash %x", ErrNotChild, hash)
-	}
-	header, err := rlp.EncodeToBytes(h)
-	if err != nil {
-		return fmt.Errorf("encode header: %w", err)
-	}
-	s := b.s
-	if err := s.mayWrite(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	_, err = s.currentLocked()
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if err := b.ingest(); err != nil {
-		return err
-	}
-	err = s.write(func(batch *pebble.Batch) error {
-		return errors.Join(
-			logHeader(batch, c, header),
-			batch.Set([]byte(metaCursor), appendCursor(nil, &c), nil),
-			batch.Set([]byte(metaPhase), []byte{byte(phaseReady)}, nil),
-		)
-	})
-	if err != nil {
-		return err
-	}
-	return b.publish(c)
-}
-
-// publish shows the state that was just written.
-func (b *Bulk) publish(c Cursor) error {
-	s := b.s
-	at := maybeCursor{c, true}
-	if !s.plainReads() {
-		if err := s.flush(at); err != nil {
-			s.fail.set(err) // the rows are there; what is in memory does not match them
-			return s.fail.err()
-		}
-	}
-	s.mu.Lock()
-	old := s.view
-	s.view, s.cursor, s.built, s.chainID = nil, c, true, b.chainID
-	if !s.plainReads() {
-		s.recent.start(at, s.keepBytes())
-	}
-	s.mu.Unlock()
-	s.drop(old)
+	b.closed = true
+	b.s.bulk = nil
+	b.load.discard()
 	return nil
 }
 
-// ingest finishes the tables and hands them to the database. Runs of codes overlap, so each comes
-// by itself.
-func (b *Bulk) ingest() error {
-	if err := b.writeCodes(); err != nil {
-		return err
-	}
-	var paths []string
-	for _, t := range []*tableWriter{b.accounts, b.slots, b.accountRows, b.storageRows} {
-		if err := t.finish(); err != nil {
-			return fmt.Errorf("finish table of %s: %w", t.name, err)
-		}
-		paths = append(paths, t.paths...)
-	}
-	for _, run := range append([][]string{paths}, b.codeRuns...) {
-		if len(run) == 0 {
-			continue
-		}
-		err := b.s.fail.run(func() error { return b.s.db.Ingest(context.Background(), run) })
-		if err != nil {
-			return fmt.Errorf("ingest: %w", err)
-		}
-	}
-	return nil
-}
-
-// Abort ends the build without a state. The store stays marked as being built.
+// Abort ends the build and wipes what it made. A store without a state stays marked as being built;
+// a rebuild leaves the old rows as they were.
 func (b *Bulk) Abort() error {
 	b.s.writing.Lock()
 	defer b.s.writing.Unlock()
-	if err := b.open(); err != nil {
-		return err
-	}
 	if err := b.abort(); err != nil {
 		return fmt.Errorf("abort bulk build: %w", err)
 	}
 	return nil
 }
 
-// abort closes the build and removes what files it left. The caller holds Store.writing.
 func (b *Bulk) abort() error {
-	b.closed = true
-	b.s.bulk = nil
-	var errs []error
-	for _, t := range []*tableWriter{b.accounts, b.slots, b.accountRows, b.storageRows} {
-		errs = append(errs, t.finish())
+	if err := b.pause(); err != nil {
+		return err
 	}
-	if b.s.fail.err() == nil {
-		errs = append(errs, removeDir(b.s.fs, b.s.bulkDir()))
+	if err := b.s.fail.err(); err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	if err := b.s.write(forgetBuild); err != nil {
+		return err
+	}
+	if !b.rebuild {
+		if err := b.wipeRows(); err != nil {
+			return err
+		}
+	}
+	return removeDir(b.fs, b.dir)
 }
 
 func removeDir(fs vfs.FS, dir string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -44,32 +45,31 @@ func TestBulkOfNothingIsAnEmptyState(t *testing.T) {
 func TestBulkCutsTables(t *testing.T) {
 	fsys := MemFS()
 	s := mustOpen(t, testOptions(fsys))
-	b, err := s.NewBulk(1)
+	c := newChain(newRand(2), 40)
+	c.next(c.layer(30))
+	h, cursor := childOf(genesisParent, common.Hash{1})
+	b, err := s.NewBulk(BulkOptions{ChainID: 1, Target: cursor})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.accounts.cut, b.slots.cut, b.accountRows.cut = 100, 100, 2000
-	c := newChain(newRand(2), 40)
-	c.next(c.layer(30))
-	var keys []string
-	for k := range c.rows {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	b.load.accounts.w.cut, b.load.slots.w.cut = 100, 100
+	rows := b.NewRows()
+	rows.max = 2000
+	keys := slices.Sorted(maps.Keys(c.rows))
 	for i, k := range keys {
-		if err := c.addTo(b, []byte(k)); err != nil {
+		if err := c.addTo(b, rows, []byte(k)); err != nil {
 			t.Fatal(err)
 		}
-		if i%100 == 0 { // a run of codes each
-			if err := errors.Join(b.Code([]byte(fmt.Sprint("code ", i))), b.writeCodes()); err != nil {
+		if i%100 == 0 { // a table of codes each
+			if err := errors.Join(b.Code([]byte(fmt.Sprint("code ", i))), b.Sync()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if len(b.accounts.paths) < 3 || len(b.codeRuns) < 2 {
-		t.Fatalf("%d tables, %d runs of codes", len(b.accounts.paths), len(b.codeRuns))
+	stats, err := rows.Flush(KeyRange{To: common.MaxHash})
+	if err != nil || stats.Runs < 3 {
+		t.Fatalf("%+v, %v", stats, err)
 	}
-	h, cursor := childOf(genesisParent, common.Hash{1})
 	if err := b.Commit(h, cursor); err != nil {
 		t.Fatal(err)
 	}
@@ -91,66 +91,63 @@ func TestBulkCutsTables(t *testing.T) {
 
 func TestBulkRefusesUnsortedInputAndGoesOn(t *testing.T) {
 	s := mustOpen(t, testOptions(MemFS()))
-	b, err := s.NewBulk(1)
+	h := func(x byte) common.Hash { return common.Hash{x} }
+	header, cursor := childOf(genesisParent, h(1))
+	b, err := s.NewBulk(BulkOptions{ChainID: 1, Target: cursor})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := NewAccount()
-	h := func(x byte) common.Hash { return common.Hash{x} }
+	a, a2 := NewAccount(), h(2)
 	if err := errors.Join(b.Account(h(2), &a), b.Slot(h(2), h(2), h(1)), b.Code([]byte{1}),
 		b.Code([]byte{1}), b.Code(nil)); err != nil {
 		t.Fatal(err)
 	}
-	branch := trie.Branch{Mask: 3, Refs: bytes.Repeat(append([]byte{0xa0}, make([]byte, 32)...), 2)}
-	put := func(k *BranchSink, tag uint32, ps ...trie.Path) error {
-		for _, p := range ps {
-			if err := k.PutBranch(tag, p, branch); err != nil {
-				return err
-			}
-		}
-		return k.Close()
-	}
-	root := trie.Path{}
-	if err := put(b.Branches(h(2), true), 9, root.Child(1), root.Child(0), root); err != nil {
-		t.Fatal(err)
-	}
-	closed := b.Branches(h(0), false)
-	mustClose(t, closed)
 	for name, do := range map[string]struct{ err, want error }{
-		"account below":      {b.Account(h(1), &a), ErrKeyOrder},
-		"account twice":      {b.Account(h(2), &a), ErrDuplicateKey},
-		"slot below":         {b.Slot(h(2), h(1), h(1)), ErrKeyOrder},
-		"slot twice":         {b.Slot(h(2), h(2), h(1)), ErrDuplicateKey},
-		"account of slot":    {b.Slot(h(1), h(9), h(1)), ErrKeyOrder},
-		"slot of zero":       {b.Slot(h(3), h(1), common.Hash{}), ErrZeroSlot},
-		"trie below":         {put(b.Branches(h(1), true), 0, root), ErrKeyOrder},
-		"trie twice":         {put(b.Branches(h(2), true), 0, root.Child(1)), ErrDuplicateKey},
-		"branch twice":       {put(b.Branches(h(0), false), 0, root, root), ErrDuplicateKey},
-		"branch deleted":     {b.Branches(h(0), false).DeleteBranch(0, root), errors.ErrUnsupported},
-		"branch behind sink": {closed.PutBranch(0, root, branch), ErrClosed},
+		"account below":   {b.Account(h(1), &a), ErrKeyOrder},
+		"account twice":   {b.Account(h(2), &a), ErrDuplicateKey},
+		"slot below":      {b.Slot(h(2), h(1), h(1)), ErrKeyOrder},
+		"slot twice":      {b.Slot(h(2), h(2), h(1)), ErrDuplicateKey},
+		"account of slot": {b.Slot(h(1), h(9), h(1)), ErrKeyOrder},
+		"slot of zero":    {b.Slot(h(3), h(1), common.Hash{}), ErrZeroSlot},
+		"slot of nothing": {b.SlotRLP(&a2, &a2, nil), ErrBadSlot},
+		"slot not RLP":    {b.SlotRLP(&a2, &a2, []byte{0x81, 1}), ErrBadSlot},
+		"branch twice":    {flushTwice(b), ErrDuplicateKey},
+		"range backwards": {flushRange(b, h(2), h(1)), ErrKeyOrder},
 	} {
 		if !errors.Is(do.err, do.want) {
 			t.Errorf("%s: %v, want %v", name, do.err, do.want)
 		}
 	}
-	if err := b.StorageBranches([]common.Hash{h(5)}).PutBranch(1, root, branch); err == nil {
-		t.Error("a tag without account")
-	}
-	many := b.StorageBranches([]common.Hash{h(3), h(4)})
-	err = errors.Join(many.PutBranch(1, root, branch), many.PutBranch(0, root.Child(2), branch),
-		many.PutBranch(0, root, branch), many.Close())
-	if err = errors.Join(err, b.Account(h(3), &a), b.Slot(h(2), h(3), h(1))); err != nil {
+	if err := errors.Join(b.Account(h(3), &a), b.Slot(h(2), h(3), h(1))); err != nil {
 		t.Fatal(err)
 	}
-	header, cursor := childOf(genesisParent, h(1))
 	if err := b.Commit(header, cursor); err != nil {
 		t.Fatal(err)
 	}
-	want := Counts{Accounts: 2, Slots: 2, StorageBranches: 6, AccountBranches: 1, Codes: 1, Headers: 1}
+	want := Counts{Accounts: 2, Slots: 2, Codes: 1, Headers: 1}
 	if got := countsOf(t, s); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	mustClose(t, s)
+}
+
+var someBranch = trie.Branch{Mask: 3,
+	Refs: bytes.Repeat(append([]byte{0xa0}, make([]byte, 32)...), 2)}
+
+func flushTwice(b *Bulk) error {
+	w := b.NewRows()
+	a := common.Hash{2}
+	if err := errors.Join(w.PutStorageBranch(&a, trie.Path{}, someBranch),
+		w.PutStorageBranch(&a, trie.Path{}, someBranch)); err != nil {
+		return err
+	}
+	_, err := w.Flush()
+	return err
+}
+
+func flushRange(b *Bulk, from, to common.Hash) error {
+	_, err := b.NewRows().Flush(KeyRange{from, to})
+	return err
 }
 
 func countsOf(t *testing.T, s *Store) Counts {
@@ -167,13 +164,15 @@ func countsOf(t *testing.T, s *Store) Counts {
 func TestBulkShowsNothingBeforeCommit(t *testing.T) {
 	s := mustOpen(t, testOptions(MemFS()))
 	before := s.NewSnapshot()
-	b, err := s.NewBulk(1)
+	h := common.Hash{1}
+	header, cursor := childOf(genesisParent, h)
+	b, err := s.NewBulk(BulkOptions{ChainID: 1, Target: cursor})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := NewAccount()
-	h := common.Hash{1}
-	if err := errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("code"))); err != nil {
+	err = errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("code")), b.Sync())
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := countsOf(t, s); got != (Counts{}) {
@@ -185,10 +184,9 @@ func TestBulkShowsNothingBeforeCommit(t *testing.T) {
 	if err := s.Commit(Cursor{}, Block{}, new(Layer)); !errors.Is(err, ErrBuilding) {
 		t.Errorf("commit during the build: %v", err)
 	}
-	if _, err := s.NewBulk(1); !errors.Is(err, ErrBuilding) {
+	if _, err := s.NewBulk(BulkOptions{ChainID: 1}); !errors.Is(err, ErrBuilding) {
 		t.Errorf("another build: %v", err)
 	}
-	header, cursor := childOf(genesisParent, h)
 	if err := b.Commit(header, cursor); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +194,7 @@ func TestBulkShowsNothingBeforeCommit(t *testing.T) {
 		t.Errorf("a snapshot from before the build: %v %v", ok, err)
 	}
 	mustClose(t, before)
-	if _, err := s.NewBulk(1); !errors.Is(err, ErrNotEmpty) {
+	if _, err := s.NewBulk(BulkOptions{ChainID: 1}); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("a build on a state: %v", err)
 	}
 	if err := b.Account(common.Hash{2}, &a); !errors.Is(err, ErrClosed) {
@@ -216,7 +214,7 @@ func TestBulkCommitChecksTheHeader(t *testing.T) {
 	} {
 		o := testOptions(MemFS())
 		s := mustOpen(t, o)
-		b, err := s.NewBulk(1)
+		b, err := s.NewBulk(BulkOptions{ChainID: 1, Target: c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,11 +229,11 @@ func TestBulkCommitChecksTheHeader(t *testing.T) {
 // startOldBuild begins a build that is not to be committed.
 func startOldBuild(t *testing.T, s *Store) *Bulk {
 	t.Helper()
-	b, err := s.NewBulk(1)
+	b, err := s.NewBulk(BulkOptions{ChainID: 1, Source: "old"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.accounts.cut = 10
+	b.load.accounts.w.cut = 10
 	a, h := NewAccount(), common.Hash{1}
 	if err := errors.Join(b.Account(h, &a), b.Slot(h, h, h), b.Code([]byte("old"))); err != nil {
 		t.Fatal(err)
@@ -255,7 +253,7 @@ func TestABuildCutOffIsToldAndStartsOver(t *testing.T) {
 			return mid
 		},
 		"taken in, not marked": func(t *testing.T, fs CrashFS, s *Store) CrashFS {
-			if err := old(t, s).ingest(); err != nil {
+			if err := old(t, s).Sync(); err != nil {
 				t.Fatal(err)
 			}
 			mid := fs.Crash()
@@ -288,9 +286,6 @@ func TestABuildCutOffIsToldAndStartsOver(t *testing.T) {
 			s := mustOpen(t, o)
 			if _, ok := s.Cursor(); ok {
 				t.Error("a cursor")
-			}
-			if _, err := s.fs.Stat(s.bulkDir()); err == nil {
-				t.Error("stale tables are still there")
 			}
 			c := newChain(newRand(1), 30)
 			c.next(c.layer(10))
@@ -361,24 +356,12 @@ func TestAFailedWriteInABuildIsReported(t *testing.T) {
 // buildOnce is chain.build with errors.
 func buildOnce(c *chain, s *Store) error {
 	h, cursor := childOf(genesisParent, common.Hash{5})
-	b, err := s.NewBulk(7)
+	b, err := s.NewBulk(BulkOptions{ChainID: 7, Target: cursor})
 	if err != nil {
 		return err
 	}
-	var keys []string
-	for k := range c.rows {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		if err := c.addTo(b, []byte(k)); err != nil {
-			return err
-		}
-	}
-	for _, code := range c.codes {
-		if err := b.Code([]byte(code)); err != nil {
-			return err
-		}
+	if err := c.addAll(b); err != nil {
+		return err
 	}
 	c.cursor = cursor
 	return b.Commit(h, cursor)

@@ -88,7 +88,7 @@ func TestWhatIsClosedSaysSo(t *testing.T) {
 		t.Error("a snapshot of a closed store has a cursor")
 	}
 	_, e7 := late.Slot(h, h)
-	_, e8 := s.NewBulk(1)
+	_, e8 := s.NewBulk(BulkOptions{ChainID: 1})
 	_, e9 := s.Sizes()
 	b, u := c.next(new(Layer))
 	for i, err := range []error{e1, e2, e3, e4, e5, e6, it.Error(), e7, e8, e9, r.Close(), sn.Close(),

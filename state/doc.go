@@ -16,7 +16,7 @@
 //	n hash                    number
 //	b hash                    raw block access list
 //	r number hash             reverse diff
-//	m name                    schema version, chain id, cursor, phase
+//	m name                    schema version, chain id, cursor, phase; the manifest of a build
 //
 // Flat state is the truth. Leaves and extensions have no rows: they follow from the flat rows and
 // from the paths of the branch rows.
@@ -29,6 +29,28 @@
 // one atomic, synced batch: after a crash the store is exactly at the last block it holds, and
 // every acknowledged block is in it (invariant I1). Commit compares the cursor that the caller
 // expects with the one that stands, and writes nothing where they differ.
+//
+// # A build
+//
+// A Bulk makes a whole state from sorted tables, or all branch rows of a state again. While it is
+// open, or was cut off, its manifest stands among the `m` rows:
+//
+//	mbuild                    format, kind (b or r), chain id, target cursor, source
+//	mbt number                a table of branch rows: bytes, rows, first and last key
+//	mbr from to               the storage tries of these accounts are finished
+//	mbs account               the account's row gets this storage root
+//	mbd account               slots without an account, which go
+//
+// The tables are files of the folder `build`, named after their numbers. Flat rows are in the
+// database from the moment their table is full; the phase says that they are no state yet. A table
+// of branch rows is synced, and its folder is, before the manifest names it. When a build goes on,
+// a file without a row is removed, and a row without its file, or with one that fails its
+// checksums, is removed with all ranges that the table has rows of.
+//
+// Commit first merges tables that overlap, then hands everything to Pebble in one ingestion that
+// excises all branch rows and brings the new ones, corrected account rows, deletions of slots,
+// header, cursor and phase, and the deletion of the manifest: one edit of Pebble's manifest. A
+// crash leaves the store before it, which goes on, or the store behind it.
 //
 // # Reads
 //

@@ -21,8 +21,9 @@ var (
 	ErrCorrupt = errors.New("the store is damaged: restore the directory from a copy, or build " +
 		"a new store in another directory")
 	// ErrUnfinished: a bulk build was cut off; NewBulk on a store that was opened with
-	// AllowUnfinished starts it anew.
-	ErrUnfinished = errors.New("the store's build was cut off: build it again, which starts over")
+	// AllowUnfinished goes on with it, or starts anew.
+	ErrUnfinished = errors.New("the store's build was cut off: run it again, which goes on where " +
+		"it was")
 )
 
 // What the methods of an open store return.
@@ -54,6 +55,8 @@ var (
 	ErrKeyOrder = errors.New("keys out of order")
 	// ErrDuplicateKey: a bulk build got a key twice.
 	ErrDuplicateKey = errors.New("duplicate key")
+	// ErrNoAccount: a storage root was set for an account that has no row.
+	ErrNoAccount = errors.New("no such account")
 	// ErrZeroSlot: a slot with value zero has no row.
 	ErrZeroSlot = errors.New("slot of value zero")
 )

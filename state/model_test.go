@@ -254,19 +254,12 @@ func (c *chain) back(u undone) { c.cursor, c.rows, c.codes = u.to, u.rows, u.cod
 func (c *chain) build(t testing.TB, s *Store) {
 	t.Helper()
 	h, cursor := childOf(genesisParent, c.hash())
-	b, err := s.NewBulk(7)
+	b, err := s.NewBulk(BulkOptions{ChainID: 7, Target: cursor})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.rows)) {
-		if err := c.addTo(b, []byte(key)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, code := range c.codes {
-		if err := b.Code([]byte(code)); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.addAll(b); err != nil {
+		t.Fatal(err)
 	}
 	if err := b.Commit(h, cursor); err != nil {
 		t.Fatal(err)
@@ -274,7 +267,24 @@ func (c *chain) build(t testing.TB, s *Store) {
 	c.cursor = cursor
 }
 
-func (c *chain) addTo(b *Bulk, key []byte) error {
+// addAll loads the model's flat rows and flushes its branch rows.
+func (c *chain) addAll(b *Bulk) error {
+	rows := b.NewRows()
+	for _, key := range slices.Sorted(maps.Keys(c.rows)) {
+		if err := c.addTo(b, rows, []byte(key)); err != nil {
+			return err
+		}
+	}
+	for _, code := range c.codes {
+		if err := b.Code([]byte(code)); err != nil {
+			return err
+		}
+	}
+	_, err := rows.Flush(KeyRange{To: common.MaxHash})
+	return err
+}
+
+func (c *chain) addTo(b *Bulk, rows *BulkRows, key []byte) error {
 	value := []byte(c.rows[string(key)])
 	switch key[0] {
 	case spaceAccount:
@@ -290,10 +300,14 @@ func (c *chain) addTo(b *Bulk, key []byte) error {
 		}
 		return b.Slot(common.Hash(key[1:33]), common.Hash(key[33:]), v)
 	}
-	sink := b.Branches(common.Hash{}, false)
+	return putRow(rows, key, value)
+}
+
+// putRow adds a branch row by its key.
+func putRow(rows *BulkRows, key, value []byte) error {
 	path := key[1:]
 	if key[0] == spaceStorageBranch {
-		sink, path = b.Branches(common.Hash(key[1:33]), true), key[33:]
+		path = key[33:]
 	}
 	p, err := parsePath(path)
 	if err != nil {
@@ -303,10 +317,11 @@ func (c *chain) addTo(b *Bulk, key []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := sink.PutBranch(0, p, br); err != nil {
-		return err
+	if key[0] == spaceAccountBranch {
+		return rows.PutAccountBranch(p, br)
 	}
-	return sink.Close()
+	account := common.Hash(key[1:33])
+	return rows.PutStorageBranch(&account, p, br)
 }
 
 // allRows reads every row of the store.

@@ -255,7 +255,7 @@ func (s *Store) start() error {
 	if s.opts.ReadOnly {
 		return nil
 	}
-	if err := s.fs.RemoveAll(s.bulkDir()); err != nil {
+	if err := s.keepBuild(); err != nil {
 		return err
 	}
 	return s.startOverlay()
@@ -276,8 +276,11 @@ func (s *Store) initSchema() error {
 	return s.write(setNewStore)
 }
 
-func (s *Store) isEmpty() (bool, error) {
-	it, err := s.db.NewIter(nil)
+func (s *Store) isEmpty() (bool, error) { return s.isEmptyRange(nil, nil) }
+
+// isEmptyRange says whether there is no row from lower on and below upper.
+func (s *Store) isEmptyRange(lower, upper []byte) (bool, error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return false, err
 	}

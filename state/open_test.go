@@ -352,7 +352,7 @@ func TestReadOnlyReadsAndRefusesWrites(t *testing.T) {
 	for name, err := range map[string]error{
 		"commit": s.Commit(c.cursor, b, new(Layer)),
 		"revert": s.Revert(c.cursor, Cursor{}, new(Layer)),
-		"bulk":   func() error { _, err := s.NewBulk(1); return err }(),
+		"bulk":   func() error { _, err := s.NewBulk(BulkOptions{ChainID: 1}); return err }(),
 	} {
 		if !errors.Is(err, ErrReadOnly) {
 			t.Errorf("%s: %v", name, err)

@@ -51,7 +51,7 @@ func (s *Store) ChainID() uint64 {
 	return s.chainID
 }
 
-// Close closes the store. It waits for a write under way and gives up an open bulk build. With
+// Close closes the store. It waits for a write under way and pauses an open bulk build. With
 // snapshots, readers or iterators still open it does nothing and returns ErrSnapshotsOpen: it may
 // be called again once they are closed. Everything acknowledged is durable already where NoSync is
 // not set. After a failure of the store it returns ErrStoreFailed and leaves the directory locked.
@@ -78,7 +78,7 @@ func (s *Store) Close() error {
 		errs = append(errs, v.unref())
 	}
 	if s.bulk != nil {
-		errs = append(errs, s.bulk.abort())
+		errs = append(errs, s.bulk.pause())
 	}
 	errs = append(errs, s.closePebble())
 	if err := errors.Join(errs...); err != nil {

@@ -142,11 +142,17 @@ func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	o := &pebble.IterOptions{LowerBound: lower, UpperBound: upper}
+	if !v.built { // rows of a build that goes on are no state
+		o.KeyTypes = pebble.IterKeyTypeRangesOnly // of which there are none
+	}
 	return v.all.Clone(pebble.CloneOptions{IterOptions: o})
 }
 
 // filesIter returns an iterator over one key space that sees the view's tables alone.
 func (v *view) filesIter(space byte) (*pebble.Iterator, error) {
+	if !v.built {
+		return v.iter([]byte{space}, []byte{space + 1})
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.files.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{
@@ -159,6 +165,9 @@ func (v *view) filesIter(space byte) (*pebble.Iterator, error) {
 // get calls f with the value of the row with the given key, valid during the call; found is false,
 // and f is not called, where there is none. It is safe for concurrent use.
 func (v *view) get(key []byte, f func(value []byte) error) (found bool, err error) {
+	if !v.built {
+		return false, nil
+	}
 	it, err := v.takeIdle()
 	if err != nil {
 		return false, readError(err)

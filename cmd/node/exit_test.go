@@ -174,7 +174,7 @@ func TestUnfinishedBuildExitsWith4AndInitStartsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.NewBulk(1); err != nil {
+	if _, err := s.NewBulk(state.BulkOptions{ChainID: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil { // gives the build up, as a crash would
