@@ -15,6 +15,7 @@ var order = [][]string{
 	{"internal/fixtures"},
 	{"internal/genesisfile"},
 	{"internal/blockfile"},
+	{"internal/mainnetshape"},
 	{"."},
 	{"supervisor"},
 	{"balactor", "storageactor"},
@@ -28,7 +29,7 @@ var order = [][]string{
 	{"trie/trietest"},
 	{"trie", "trie/classic"},
 	{"trie/keccak"},
-	{"internal/invariants", "internal/tidy"},
+	{"internal/invariants", "internal/measure", "internal/plots", "internal/tidy"},
 }
 
 // testOnly is what the tests of a package import besides, out of order.

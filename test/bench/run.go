@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/balsa-sync/balsa/bal"
+	"github.com/balsa-sync/balsa/internal/measure"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 )
@@ -60,7 +61,7 @@ func runSegments(s Sizes, g *Genesis, sides []Side, results []Result) error {
 		blocks := s.segment(from)
 		for i, side := range sides {
 			runtime.GC()
-			settle()
+			measure.Settle()
 			stop, err := profile(s.Profile, from, side)
 			if err != nil {
 				return err
@@ -81,7 +82,7 @@ func runSegments(s Sizes, g *Genesis, sides []Side, results []Result) error {
 						b.header.Number, root, sides[0].Name(), b.header.Root)
 				}
 			}
-			results[i].Settle += settle()
+			results[i].Settle += measure.Settle()
 			stop()
 		}
 	}

@@ -1,0 +1,2 @@
+// Package plots draws measurements as SVG, by gonum.org/v1/plot.
+package plots
