@@ -6,6 +6,7 @@ require (
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/ethereum/go-ethereum v1.17.10
+	github.com/google/pprof v0.0.0-20261105003125-4bf881d7fb0b
 	github.com/holiman/uint256 v1.3.2
 	github.com/klauspost/compress v1.17.11
 	github.com/schollz/progressbar/v3 v3.19.1

@@ -50,7 +50,7 @@ func (a *app) command() *cli.Command {
 		UsageText: "balsa COMMAND [options] [arguments]",
 		Commands: []*cli.Command{
 			a.initCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(),
-			a.fixturesCommand(), a.versionCommand(),
+			a.fixturesCommand(), a.benchCommand(), a.versionCommand(),
 		},
 		Description: "Exit codes: 0 done, 1 failed or interrupted, 2 bad usage, " +
 			"3 verification failed, 4 store unusable.",
@@ -64,7 +64,13 @@ func (a *app) command() *cli.Command {
 	}
 	a.prepare(root)
 	for _, c := range root.Commands {
-		c.Flags = append(c.Flags, commonFlags()...)
+		for _, sub := range c.Commands {
+			sub.Flags = append(sub.Flags, commonFlags()...)
+			a.prepare(sub)
+		}
+		if len(c.Commands) == 0 {
+			c.Flags = append(c.Flags, commonFlags()...)
+		}
 		a.prepare(c)
 	}
 	return root

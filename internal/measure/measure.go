@@ -72,6 +72,17 @@ func (s Samples) CPU() []float64 {
 	return s.each(func(x *Sample) float64 { return x.CPU.Seconds() })
 }
 
+// OneCore gives what work on one core took, in seconds: its processor time, which neighbours on a
+// busy machine do not stretch; the wall time where the former is not known.
+func (s Samples) OneCore() []float64 {
+	return s.each(func(x *Sample) float64 {
+		if x.CPU == 0 {
+			return x.Wall.Seconds()
+		}
+		return x.CPU.Seconds()
+	})
+}
+
 // Allocs gives the numbers of allocated objects.
 func (s Samples) Allocs() []float64 {
 	return s.each(func(x *Sample) float64 { return float64(x.Allocs) })

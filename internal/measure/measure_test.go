@@ -65,7 +65,8 @@ func TestSidesTakeTurns(t *testing.T) {
 		t.Errorf("order %v", order)
 	}
 	if !reflect.DeepEqual(got[1].Wall(), []float64{2, 2, 2}) ||
-		!reflect.DeepEqual(got[0].Allocs(), []float64{7, 7, 7}) {
+		!reflect.DeepEqual(got[0].Allocs(), []float64{7, 7, 7}) ||
+		!reflect.DeepEqual(got[0].OneCore(), []float64{1, 1, 1}) {
 		t.Errorf("%+v", got)
 	}
 }

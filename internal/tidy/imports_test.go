@@ -27,6 +27,7 @@ var order = [][]string{
 	{"state"},
 	{"bal"},
 	{"trie/trietest"},
+	{"internal/hashbench"},
 	{"trie", "trie/classic"},
 	{"trie/keccak"},
 	{"internal/invariants", "internal/measure", "internal/plots", "internal/tidy"},
