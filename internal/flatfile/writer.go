@@ -28,7 +28,7 @@ type Writer struct {
 	err    error
 }
 
-// NewWriter starts a file. Close must be called to end it, or to give it up.
+// NewWriter starts a file, which Finish ends.
 func NewWriter(w io.Writer, chainID uint64, h *types.Header) (*Writer, error) {
 	enc, err := rlp.EncodeToBytes(h)
 	if err != nil {
