@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v3"
@@ -49,6 +50,9 @@ func benchHash(ctx context.Context, c *cli.Command, s *session) error {
 		Leaves: c.Int(flagLeaves), Rounds: c.Int(flagRounds),
 		Progress: func(what string) { s.log.Info("measuring", "what", what) },
 	})
+	if errors.Is(err, hashbench.ErrBadOptions) {
+		return &usageError{err}
+	}
 	if err != nil {
 		return err
 	}
