@@ -75,7 +75,7 @@ type item struct {
 	refLen   uint8
 	pathLen  int   // in nibbles; 64 for a leaf
 	valueLen int   // of a leaf
-	node     *node // of a leaf (nil for a large one), or the branch
+	node     *node // of a leaf of middle size, or the branch
 	ref      [hashRefLen]byte
 }
 
@@ -85,7 +85,6 @@ func NewBuilder(o Options) *Builder {
 	if b.hasher == nil {
 		b.hasher = keccak.New()
 	}
-	b.nodes.init()
 	b.queue.init(b.hasher.Lanes())
 	b.stack[0] = &node{depth: -1}
 	return b
@@ -225,7 +224,7 @@ func (b *Builder) Err(id int) error {
 // Reset forgets all tries, an open one and unhashed nodes included.
 func (b *Builder) Reset() {
 	b.queue.clear()
-	b.nodes.init()
+	b.nodes.reset()
 	b.top, b.depth = 0, 0
 	b.last.kind = noItem
 	b.cur, b.begun, b.late = nil, 0, nil

@@ -86,18 +86,16 @@ func appendHeader(dst []byte, base byte, n int) []byte {
 const (
 	minHashed = 32 // nodes with a shorter RLP are embedded in their parent
 
-	// A leaf is laid out from its value backwards, so that the value can be stored before it is
-	// known how much of the key the leaf holds. In front of it go at most 4 bytes of the list's
-	// header, 34 of the compact key, and 4 of the value's header.
-	valueAt = 48
 	// A branch is laid out from its first child forwards; its header takes at most 3 bytes.
 	childrenAt = 8
 
-	maxBlocks = 4 // of a branch (at most 532 bytes), and so of what fits a node
-	// maxInline is the longest value whose leaf surely has at most maxBlocks.
-	maxInline = maxBlocks*keccak.Rate - 1 - (valueAt - 8)
-	// bufLen holds every node with its padding, as none begins behind valueAt.
-	bufLen = valueAt + maxBlocks*keccak.Rate
+	maxBlocks = 4 // of a branch: it has at most 532 bytes
+	// maxInline is the longest value whose leaf has a place in a node. It surely has at most three
+	// blocks: before the value go at most 40 bytes.
+	maxInline = 3*keccak.Rate - 1 - 40
+	// bufLen holds every node with its padding: branches begin before childrenAt, leaves before
+	// valueAt.
+	bufLen = 560
 
 	// openBias keeps a branch's count of pending children above zero while it can get more.
 	openBias = 64
@@ -105,11 +103,11 @@ const (
 
 // node is a node under construction or waiting to be hashed: its RLP is buf[at:end].
 type node struct {
-	buf    [bufLen]byte
-	path   common.Hash              // of a branch that has a row to be written
 	out    *[common.HashLength]byte // where the hash goes: into the parent's buf, or a root
-	parent *node                    // waits for the hash; nil for a root
-	trie   *build
+	parent *node                    // waits for the hash; of a root, the bottom of the stack
+	trie   *build                   // of a branch
+
+	path common.Hash // of a branch that has a row to be written: a key below it
 
 	at, end   uint16
 	pos       uint16 // of a branch: where its next child goes
@@ -117,9 +115,11 @@ type node struct {
 	depth     int16 // of a branch: the length of its path
 	next      uint8 // of a branch: the least nibble that the next child can have
 	pending   uint8 // children whose hashes are not there yet, plus openBias while open
+	class     uint8 // where it goes when nothing is pending
 	clean     bool  // a branch whose row stays as it is
 	row       bool  // a branch whose row is written as soon as its children's hashes are there
-	dead      bool  // of a failed trie: to be released once nothing writes into it
+
+	buf [bufLen]byte
 }
 
 // rlp returns the encoding, with the capacity that hashing in place asks for.
@@ -135,21 +135,25 @@ func (n *node) open(depth int) {
 	n.depth = int16(depth)
 	n.next = 0
 	n.pending = openBias
-	n.clean, n.row, n.dead = false, false, false
+	n.class = openClass
+	n.clean, n.row = false, false
 }
+
+// complete puts n, whose size is final, into its class.
+func (n *node) complete() { n.class = uint8(n.size()/keccak.Rate + 1) }
 
 const emptyItems = 0x8080808080808080 // eight absent children
 
 // child makes room for child x, which lies behind all others, and returns where it goes.
-func (n *node) child(x byte) []byte {
-	p := n.buf[n.pos:]
-	binary.BigEndian.PutUint64(p, emptyItems)
-	binary.BigEndian.PutUint64(p[8:], emptyItems)
-	gap := x - n.next
+func (n *node) child(x byte) *[hashRefLen]byte {
+	p := (*[16 + hashRefLen]byte)(n.buf[n.pos:])
+	binary.LittleEndian.PutUint64(p[:], emptyItems)
+	binary.LittleEndian.PutUint64(p[8:], emptyItems)
+	gap := (x - n.next) & 15
 	n.next = x + 1
 	n.pos += uint16(gap)
-	n.mask |= 1 << x
-	return p[gap:]
+	n.mask |= 1 << (x & 15)
+	return (*[hashRefLen]byte)(p[gap:])
 }
 
 // slot adds child x by hash and returns the place of the hash.
@@ -157,12 +161,12 @@ func (n *node) slot(x byte) *[common.HashLength]byte {
 	p := n.child(x)
 	p[0] = hashRefPrefix
 	n.pos += hashRefLen
-	return (*[common.HashLength]byte)(p[1:hashRefLen])
+	return (*[common.HashLength]byte)(p[1:])
 }
 
 // addRef adds child x by its reference.
 func (n *node) addRef(x byte, ref []byte, sub bool) {
-	n.pos += uint16(copy(n.child(x), ref))
+	n.pos += uint16(copy(n.child(x)[:], ref))
 	if sub {
 		n.sub |= 1 << x
 	}
@@ -174,7 +178,7 @@ func (n *node) addRefs(mask, sub uint16, refs []byte) {
 	if len(refs) != hashRefLen*bits.OnesCount16(mask) { // some are embedded
 		for ; mask != 0; mask &= mask - 1 {
 			l := refLen(refs)
-			n.pos += uint16(copy(n.child(byte(bits.TrailingZeros16(mask))), refs[:l]))
+			n.pos += uint16(copy(n.child(byte(bits.TrailingZeros16(mask)))[:], refs[:l]))
 			refs = refs[l:]
 		}
 		return
@@ -182,7 +186,8 @@ func (n *node) addRefs(mask, sub uint16, refs []byte) {
 	for mask != 0 {
 		x := bits.TrailingZeros16(mask)
 		c := bits.TrailingZeros16(^(mask >> x)) // children side by side
-		n.pos += uint16(copy(n.child(byte(x)), refs[:hashRefLen*c]))
+		n.child(byte(x))
+		n.pos += uint16(copy(n.buf[n.pos:], refs[:hashRefLen*c]))
 		n.next = byte(x + c)
 		run := uint16(1<<c-1) << x
 		n.mask |= run
@@ -193,69 +198,63 @@ func (n *node) addRefs(mask, sub uint16, refs []byte) {
 
 // seal ends a branch: the absent children behind its last, the empty value, the list's header.
 func (n *node) seal() {
-	p := n.buf[n.pos:]
-	binary.BigEndian.PutUint64(p, emptyItems)
-	binary.BigEndian.PutUint64(p[8:], emptyItems)
+	p := (*[17]byte)(n.buf[n.pos:])
+	binary.LittleEndian.PutUint64(p[:], emptyItems)
+	binary.LittleEndian.PutUint64(p[8:], emptyItems)
 	p[16] = 0x80
 	n.end = n.pos + 17 - uint16(n.next)
 	payload := int(n.end) - childrenAt
-	n.at = childrenAt - uint16(headerLen(payload))
-	appendListHeader(n.buf[n.at:n.at], payload)
+	switch {
+	case payload < 56:
+		n.at = childrenAt - 1
+		n.buf[childrenAt-1] = 0xc0 + byte(payload)
+	case payload < 1<<8:
+		n.at = childrenAt - 2
+		n.buf[childrenAt-2], n.buf[childrenAt-1] = 0xc0+55+1, byte(payload)
+	default:
+		n.at = childrenAt - 3
+		n.buf[childrenAt-3] = 0xc0 + 55 + 2
+		n.buf[childrenAt-2], n.buf[childrenAt-1] = byte(payload>>8), byte(payload)
+	}
+	n.complete()
 }
 
 // branch returns the row of n, its references in scratch where absent children lie between them.
-func (n *node) branch(scratch []byte) Branch {
+func (n *node) branch(scratch *[maxRefsLen]byte) Branch {
 	return Branch{Mask: n.mask, Sub: n.sub, Refs: n.refs(scratch)}
 }
 
 // refs returns the references of a branch's children side by side, in scratch where there are gaps.
-func (n *node) refs(scratch []byte) []byte {
-	x := bits.TrailingZeros16(n.mask)
-	if m := n.mask >> x; m&(m+1) == 0 {
-		return n.buf[childrenAt+x : n.pos]
+func (n *node) refs(scratch *[maxRefsLen]byte) []byte {
+	first := bits.TrailingZeros16(n.mask)
+	if m := n.mask >> first; m&(m+1) == 0 {
+		return n.buf[childrenAt+first : n.pos]
 	}
-	scratch = scratch[:0]
 	count := bits.OnesCount16(n.mask)
-	absent := int(n.next) - count
-	hashed := int(n.pos)-childrenAt-absent == count*hashRefLen
+	if int(n.pos)-childrenAt-(int(n.next)-count) != count*hashRefLen {
+		return n.mixedRefs(scratch[:0])
+	}
+	at := childrenAt // of a child if all nibbles before it were children
+	for i, m := 0, n.mask; m != 0; m &= m - 1 {
+		p := at + bits.TrailingZeros16(m)
+		*(*[hashRefLen]byte)(scratch[i:]) = *(*[hashRefLen]byte)(n.buf[p:])
+		at += hashRefLen - 1
+		i += hashRefLen
+	}
+	return scratch[:count*hashRefLen]
+}
+
+// mixedRefs is refs where some children are embedded.
+func (n *node) mixedRefs(scratch []byte) []byte {
 	p := n.buf[childrenAt:n.pos]
 	for m := n.mask; m != 0; {
 		x := bits.TrailingZeros16(m)
 		m >>= x
 		run := bits.TrailingZeros16(^m) // children side by side
 		m >>= run
-		p = p[x:]
-		l := run * hashRefLen
-		if !hashed {
-			l = refsLen(p, run)
-		}
-		scratch = append(scratch, p[:l]...)
-		p = p[l:]
+		l := refsLen(p[x:], run)
+		scratch = append(scratch, p[x:x+l]...)
+		p = p[x+l:]
 	}
 	return scratch
-}
-
-// sealLeaf lays a leaf out around its value, buf[valueAt:valueAt+valueLen], with the nibbles of
-// key from start on, and returns where the leaf begins.
-func sealLeaf(buf []byte, key *common.Hash, start, valueLen int) int {
-	p := valueAt
-	if valueLen != 1 || buf[valueAt] >= 0x80 {
-		p -= headerLen(valueLen)
-		appendHeader(buf[p:p], 0x80, valueLen)
-	}
-	*(*common.Hash)(buf[p-common.HashLength : p]) = *key
-	n := compactLen(keyNibbles - start)
-	p -= n
-	buf[p] = compactLeaf
-	if start&1 != 0 {
-		buf[p] = compactLeaf | compactOdd | nibble(key, start)
-	}
-	if n > 1 {
-		p--
-		buf[p] = 0x80 + byte(n)
-	}
-	payload := valueAt + valueLen - p
-	p -= headerLen(payload)
-	appendListHeader(buf[p:p], payload)
-	return p
 }

@@ -130,7 +130,7 @@ func (b *Builder) endPart() Part {
 func (b *Builder) partTop() Part {
 	if b.top > 0 {
 		n := b.pop()
-		n.trie, n.path = b.cur, PathOf(b.key, int(n.depth)).Key
+		n.trie, n.path = b.cur, b.key
 		if b.sink != nil {
 			b.put(n)
 		}
@@ -150,12 +150,8 @@ func (b *Builder) partTop() Part {
 		n.path = b.key
 		p = n.part(branchItem)
 	case leafItem:
-		buf := b.large
-		if n != nil {
-			buf = n.buf[:]
-		}
 		p.kind, p.key = leafItem, b.key
-		p.value = bytes.Clone(buf[valueAt : valueAt+b.last.valueLen])
+		p.value = bytes.Clone(b.heldValue())
 	}
 	if n != nil && p.kind != noItem {
 		b.nodes.release(n)
@@ -165,7 +161,7 @@ func (b *Builder) partTop() Part {
 
 // part copies branch n.
 func (n *node) part(kind itemKind) Part {
-	p := Part{kind: kind, path: Path{n.path, int(n.depth)}, branch: n.branch(nil)}
+	p := Part{kind: kind, path: PathOf(n.path, int(n.depth)), branch: n.branch(new([maxRefsLen]byte))}
 	p.branch.Refs = bytes.Clone(p.branch.Refs)
 	return p
 }

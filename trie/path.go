@@ -20,9 +20,10 @@ type Path struct {
 
 // PathOf returns the first n nibbles of key as a path; n is 0 to 64.
 func PathOf(key common.Hash, n int) Path {
-	clear(key[(n+1)/2:])
-	if n&1 != 0 {
-		key[n/2] &= 0xf0
+	for i := 0; i < common.HashLength; i += 8 {
+		// A shift by 64 bits and more leaves nothing.
+		mask := ^(^uint64(0) >> (4 * max(n-2*i, 0)))
+		binary.BigEndian.PutUint64(key[i:], binary.BigEndian.Uint64(key[i:])&mask)
 	}
 	return Path{Key: key, Len: n}
 }

@@ -6,76 +6,108 @@ import (
 	"github.com/balsa-sync/balsa/trie/keccak"
 )
 
-// poolNodes bounds the nodes that are open or wait to be hashed, and so a builder's memory (some
-// 350 KB). When every node that can be hashed has been, only those on the stack (at most 64), the
-// item that waits for the next one, and the branch and extension that are being closed are left.
-const poolNodes = 512
+const (
+	// poolNodes bounds the nodes that are open or wait to be hashed, and so a builder's memory
+	// (some 330 KB). When every node that can be hashed has been, only those on the stack (at
+	// most 64), the item that waits for the next one, and the branch and extension that are being
+	// closed are left. Few tries need more than a tenth of it.
+	poolNodes = 512
+	// poolStep is the number of nodes by which the pool grows.
+	poolStep = 16
+)
 
 // pool holds all nodes of a builder. The node released last is used first: it is in the cache.
 type pool struct {
-	nodes []node
-	free  []*node
+	free  [poolNodes]*node
+	n     int // of free
+	steps [][]node
 }
 
-func (p *pool) init() {
-	if p.nodes == nil {
-		p.nodes = make([]node, poolNodes)
-		p.free = make([]*node, 0, poolNodes)
-	}
-	if len(p.free) == poolNodes {
+func (p *pool) release(n *node) {
+	p.free[p.n] = n
+	p.n++
+}
+
+// grow adds free nodes, unless the pool is at its bound.
+func (p *pool) grow() {
+	if len(p.steps) == poolNodes/poolStep {
 		return
 	}
-	p.free = p.free[:0]
-	for i := range p.nodes {
-		p.free = append(p.free, &p.nodes[i])
+	step := make([]node, poolStep)
+	p.steps = append(p.steps, step)
+	for i := range step {
+		p.release(&step[i])
 	}
 }
 
-func (p *pool) release(n *node) { p.free = append(p.free, n) }
+// reset takes all nodes back.
+func (p *pool) reset() {
+	if p.n == len(p.steps)*poolStep {
+		return
+	}
+	p.n = 0
+	for _, step := range p.steps {
+		for i := range step {
+			p.release(&step[i])
+		}
+	}
+}
 
-// minGroup is the least number of nodes that are hashed in one call.
-const minGroup = 8
+const (
+	// minGroup and maxGroup bound the number of nodes that are hashed in one call.
+	minGroup = 8
+	maxGroup = 16
 
-// queue holds the nodes whose children are all hashed, by their number of Keccak blocks.
+	// A ring has room for all that can be ready at once. A node joins one of maxBlocks rings, or
+	// the leaves, when another is hashed, or alone where its ring is shorter than a group. So
+	// together they hold less than one group each.
+	ringLen = 8 * maxGroup
+)
+
+// ring holds nodes with the same number of blocks that wait for nothing but being hashed.
+type ring struct {
+	nodes      [ringLen]*node
+	head, tail uint32
+}
+
+func (r *ring) len() int          { return int(r.tail - r.head) }
+func (r *ring) at(i uint32) *node { return r.nodes[i%ringLen] }
+func (r *ring) next() **node      { return &r.nodes[r.tail%ringLen] }
+func (r *ring) add(n *node)       { *r.next() = n; r.tail++ }
+func (r *ring) clear()            { r.head, r.tail = 0, 0 }
+
+// Classes of nodes. Nodes with 1 to maxBlocks blocks are of the class with that number.
+const (
+	openClass = 0             // never complete: branches that can get children, a root's parent
+	deadClass = maxBlocks + 1 // open branches of failed tries, released once complete
+	classes   = maxBlocks + 2
+)
+
+// queue holds what is complete: nodes by class, and small leaves.
 type queue struct {
-	ready [maxBlocks + 1][]*node
-	group int  // nodes of one call: a multiple of the hasher's lanes
-	full  bool // one of ready may have a whole group
-	msgs  []keccak.Message
-	done  []*node
+	ready  [8]ring // by class; of a power of two
+	leaves leafRing
+	group  int // nodes of one call: a multiple of the hasher's lanes, unless those are many
+	msgs   [maxGroup]keccak.Message
 }
 
 func (q *queue) init(lanes int) {
 	lanes = max(lanes, 1)
-	q.group = (minGroup + lanes - 1) / lanes * lanes
-	for i := range q.ready {
-		q.ready[i] = make([]*node, 0, poolNodes)
-	}
-	q.msgs = make([]keccak.Message, q.group)
-	q.done = make([]*node, q.group)
+	q.group = min((minGroup+lanes-1)/lanes*lanes, maxGroup)
 }
 
 func (q *queue) clear() {
 	for i := range q.ready {
-		q.ready[i] = q.ready[i][:0]
+		q.ready[i].clear()
 	}
-	q.full = false
-}
-
-// add queues a node whose encoding is complete.
-func (q *queue) add(n *node) {
-	r := &q.ready[n.size()/keccak.Rate+1]
-	*r = append(*r, n)
-	if len(*r) >= q.group {
-		q.full = true
-	}
+	q.leaves.head, q.leaves.tail = 0, 0
 }
 
 // longest returns the class with the most nodes, 0 if none has at least least.
 func (q *queue) longest(least int) int {
 	best := 0
 	for c := 1; c <= maxBlocks; c++ {
-		if n := len(q.ready[c]); n >= least {
+		if n := q.ready[c].len(); n >= least {
 			best, least = c, n+1
 		}
 	}
@@ -85,12 +117,27 @@ func (q *queue) longest(least int) int {
 // alloc takes a node from the pool, which is refilled by hashing what is queued.
 func (b *Builder) alloc() *node {
 	p := &b.nodes
-	if len(p.free) == 0 {
+	if p.n == 0 {
+		b.refill()
+	}
+	p.n--
+	return p.free[p.n]
+}
+
+func (b *Builder) refill() {
+	b.nodes.grow()
+	if b.nodes.n == 0 {
 		b.flush()
 	}
-	n := p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
-	return n
+}
+
+// enqueue queues a node whose encoding is complete.
+func (b *Builder) enqueue(n *node) {
+	r := &b.queue.ready[n.class%8]
+	r.add(n)
+	if r.len() >= b.queue.group {
+		b.drain()
+	}
 }
 
 // drain hashes whole groups, until there is none left.
@@ -98,48 +145,78 @@ func (b *Builder) drain() {
 	for c := b.queue.longest(b.queue.group); c != 0; c = b.queue.longest(b.queue.group) {
 		b.run(c)
 	}
-	b.queue.full = false
 }
 
-// flush hashes everything that can be hashed, in groups as large as they come.
+// flush hashes everything that can be hashed, in groups as large as they come. Small leaves go
+// first, as all else waits for them.
 func (b *Builder) flush() {
+	for b.queue.leaves.len() > 0 {
+		b.runLeaves()
+	}
 	for c := b.queue.longest(1); c != 0; c = b.queue.longest(1) {
 		b.run(c)
 	}
-	b.queue.full = false
 }
 
 // run hashes one group of class c and hands the hashes on: rows whose references are complete go
 // to the Sink, parents that wait for nothing more join the queue.
 func (b *Builder) run(c int) {
 	q := &b.queue
-	r := q.ready[c]
-	rest := len(r) - min(len(r), q.group)
-	done := q.done[:copy(q.done, r[rest:])] // a parent can join the same class
-	q.ready[c] = r[:rest]
-	msgs := q.msgs[:len(done)]
-	for i, n := range done {
+	r := &q.ready[c]
+	from := r.head
+	msgs := q.msgs[:min(r.len(), q.group)]
+	for i := range msgs {
+		n := r.at(from + uint32(i))
 		msgs[i] = keccak.Message{Data: n.rlp(), Out: n.out}
 	}
 	b.hasher.Hash(msgs)
-	for _, n := range done {
+	for i := range msgs {
+		n := r.at(from + uint32(i))
 		if n.row {
 			b.put(n)
 		}
 		b.nodes.release(n)
-		par := n.parent
-		if par == nil {
-			continue
-		}
-		par.pending--
-		if par.pending != 0 {
-			continue
-		}
-		if par.dead {
-			b.nodes.release(par)
-		} else {
-			q.add(par)
-		}
+		q.hashed(n.parent)
+	}
+	r.head += uint32(len(msgs))
+	b.bury()
+}
+
+// runLeaves hashes one group of small leaves.
+func (b *Builder) runLeaves() {
+	q := &b.queue
+	l := &q.leaves
+	from := l.head
+	msgs := q.msgs[:min(l.len(), q.group)]
+	for i := range msgs {
+		n := l.at(from + uint32(i))
+		msgs[i] = keccak.Message{Data: n.buf[n.begin:n.end:leafLen], Out: n.out}
+	}
+	b.hasher.Hash(msgs)
+	l.head += uint32(len(msgs))
+	for i := range msgs {
+		q.hashed(l.at(from + uint32(i)).parent)
+	}
+	b.bury()
+}
+
+// hashed tells a node that the hash of a child is there. Whether it is complete now is as good as
+// random, so it is added to its ring without a branch, and taken for added if it is complete.
+func (q *queue) hashed(n *node) {
+	n.pending--
+	r := &q.ready[n.class%8]
+	*r.next() = n
+	complete := uint32(0)
+	if n.pending == 0 {
+		complete = 1
+	}
+	r.tail += complete
+}
+
+// bury releases the nodes of failed tries into which nothing is written any more.
+func (b *Builder) bury() {
+	for r := &b.queue.ready[deadClass]; r.len() > 0; r.head++ {
+		b.nodes.release(r.at(r.head))
 	}
 }
 
@@ -148,8 +225,8 @@ func (b *Builder) put(n *node) {
 	if n.trie.err != nil {
 		return
 	}
-	p := Path{Key: n.path, Len: int(n.depth)}
-	err := b.sink.PutBranch(n.trie.tag, p, n.branch(b.scratch[:]))
+	p := PathOf(n.path, int(n.depth))
+	err := b.sink.PutBranch(n.trie.tag, p, n.branch(&b.scratch))
 	if err != nil {
 		b.failBuild(n.trie, fmt.Errorf("put branch %v: %w", p, err))
 	}

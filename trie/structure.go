@@ -3,7 +3,6 @@ package trie
 import (
 	"fmt"
 
-	"github.com/balsa-sync/balsa/trie/keccak"
 	"github.com/ethereum/go-ethereum/common"
 )
 
@@ -18,9 +17,6 @@ func (b *Builder) advance(key *common.Hash, n int) error {
 			return b.fail(b.orderError(key, n, l))
 		}
 		b.part(l)
-		if b.queue.full {
-			b.drain()
-		}
 	}
 	b.key = *key
 	return nil
@@ -42,7 +38,11 @@ func (b *Builder) part(l int) {
 		if int(top.depth) < l {
 			top = b.push(l)
 		}
-		b.place(top)
+		if b.last.kind == leafItem {
+			b.placeLeaf(top)
+		} else {
+			b.place(top)
+		}
 	}
 	for int(top.depth) > l {
 		c := b.pop()
@@ -67,9 +67,6 @@ func (b *Builder) finish() {
 		c := b.pop()
 		b.close(c, b.stack[b.top])
 	}
-	if b.queue.full {
-		b.drain()
-	}
 }
 
 // drop takes a failed trie apart. Nodes that are hashed already or will be, run on, unseen by the
@@ -81,7 +78,7 @@ func (b *Builder) drop() {
 	b.last.kind = noItem
 	for b.top > 0 {
 		n := b.pop()
-		n.dead = true
+		n.class = deadClass
 		n.pending -= openBias
 		if n.pending == 0 {
 			b.nodes.release(n)
@@ -103,22 +100,6 @@ func (b *Builder) pop() *node {
 	b.top--
 	b.depth &^= 1 << n.depth
 	return n
-}
-
-// holdLeaf makes the leaf at b.key the last item. Its value goes where the encoding will have it.
-func (b *Builder) holdLeaf(value []byte) {
-	it := &b.last
-	it.kind, it.pathLen, it.valueLen = leafItem, keyNibbles, len(value)
-	if len(value) <= maxInline {
-		it.node = b.alloc()
-		copy(it.node.buf[valueAt:], value)
-		return
-	}
-	it.node = nil
-	if need := valueAt + len(value) + keccak.Rate; cap(b.large) < need {
-		b.large = make([]byte, need)
-	}
-	copy(b.large[valueAt:cap(b.large)], value)
 }
 
 // rowNode makes a node of an untouched branch's row.
@@ -197,44 +178,13 @@ func (b *Builder) resolve() error {
 	return nil
 }
 
-// placeLeaf encodes the last item, a leaf, and attaches it below par.
-func (b *Builder) placeLeaf(par *node) {
-	it := &b.last
-	start := int(par.depth) + 1
-	end := valueAt + it.valueLen
-	n := it.node
-	if n == nil {
-		buf := b.large[:cap(b.large)]
-		at := sealLeaf(buf, &b.key, start, it.valueLen)
-		out := &b.cur.root
-		if start > 0 {
-			out = (*common.Hash)(par.slot(nibble(&b.key, start-1)))
-		}
-		b.queue.msgs[0] = keccak.Message{Data: buf[at:end], Out: (*[common.HashLength]byte)(out)}
-		b.hasher.Hash(b.queue.msgs[:1])
-		return
-	}
-	at := sealLeaf(n.buf[:], &b.key, start, it.valueLen)
-	if end-at < minHashed && start > 0 {
-		par.addRef(nibble(&b.key, start-1), n.buf[at:end], false)
-		b.nodes.release(n)
-		return
-	}
-	n.at, n.end = uint16(at), uint16(end)
-	n.row, n.dead = false, false
-	b.hang(n, par)
-	b.queue.add(n)
-}
-
 // hang makes n, which is to be hashed, the child of par that b.key leads to, or the root.
 func (b *Builder) hang(n, par *node) {
-	n.trie = b.cur
+	n.parent = par
 	if par.depth < 0 {
-		n.parent = nil
 		n.out = (*[common.HashLength]byte)(&b.cur.root)
 		return
 	}
-	n.parent = par
 	n.out = par.slot(nibble(&b.key, int(par.depth)))
 	par.pending++
 }
@@ -251,7 +201,7 @@ func (b *Builder) close(c, par *node) {
 	}
 	if b.sink != nil && !c.clean {
 		c.row = true
-		c.path = PathOf(b.key, int(c.depth)).Key
+		c.path = b.key
 	}
 	if c.size() < minHashed && (extended || start > 0) {
 		if c.row {
@@ -272,7 +222,7 @@ func (b *Builder) close(c, par *node) {
 	}
 	c.pending -= openBias
 	if c.pending == 0 {
-		b.queue.add(c)
+		b.enqueue(c)
 	}
 }
 
@@ -294,7 +244,8 @@ func (b *Builder) extend(c, par *node, embedded bool) {
 	}
 	buf = appendCompact(buf, &b.key, start, depth, false)
 	e.at, e.end = 0, uint16(headerLen(payload)+payload)
-	e.pending, e.row, e.dead = 0, false, false
+	e.pending, e.row = 0, false
+	e.complete()
 	if embedded {
 		copy(e.buf[len(buf):], c.rlp())
 		if e.size() < minHashed && start > 0 {
@@ -311,6 +262,6 @@ func (b *Builder) extend(c, par *node, embedded bool) {
 	}
 	b.hang(e, par)
 	if e.pending == 0 {
-		b.queue.add(e)
+		b.enqueue(e)
 	}
 }

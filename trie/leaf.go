@@ -1,0 +1,159 @@
+package trie
+
+import (
+	"github.com/balsa-sync/balsa/trie/keccak"
+	"github.com/ethereum/go-ethereum/common"
+)
+
+const (
+	// A leaf is laid out from its value backwards, so that the value can be stored before it is
+	// known how much of the key the leaf holds. In front of it go at most 4 bytes of the list's
+	// header, 34 of the compact key, and 4 of the value's header.
+	valueAt = 48
+
+	// leafLen holds every leaf of one block with its padding.
+	leafLen = valueAt + keccak.Rate
+	// maxSmall is the longest value whose leaf surely has one block: before it go at most 2 bytes
+	// of the list's header, 34 of the compact key and 2 of the value's header.
+	maxSmall = keccak.Rate - 1 - 38
+)
+
+// leaf is a leaf of one block, with a value of at most maxSmall bytes. Most nodes are; they have no
+// need of all that a node has, and stay in the cache.
+type leaf struct {
+	out        *[common.HashLength]byte // where the hash goes
+	parent     *node
+	begin, end uint16 // of the RLP in buf
+	buf        [leafLen]byte
+}
+
+// leafRing holds the leaves that wait for being hashed, and behind them room for the next.
+type leafRing struct {
+	slots      [2 * maxGroup]leaf
+	head, tail uint32
+}
+
+func (r *leafRing) len() int          { return int(r.tail - r.head) }
+func (r *leafRing) at(i uint32) *leaf { return &r.slots[i%(2*maxGroup)] }
+
+// next is the place of the next leaf.
+func (r *leafRing) next() *leaf { return r.at(r.tail) }
+
+// holdLeaf makes the leaf at b.key the last item. Its value goes where the encoding will have it.
+func (b *Builder) holdLeaf(value []byte) {
+	it := &b.last
+	it.kind, it.pathLen, it.valueLen = leafItem, keyNibbles, len(value)
+	it.node = nil
+	switch q := &b.queue; {
+	case len(value) <= maxSmall:
+		if q.leaves.len() >= q.group {
+			b.runLeaves()
+			b.drain()
+		}
+		copy(q.leaves.next().buf[valueAt:], value)
+	case len(value) <= maxInline:
+		it.node = b.alloc()
+		copy(it.node.buf[valueAt:], value)
+	default:
+		if need := valueAt + len(value) + keccak.Rate; cap(b.large) < need {
+			b.large = make([]byte, need)
+		}
+		copy(b.large[valueAt:cap(b.large)], value)
+	}
+}
+
+// heldValue is the value of the last item, a leaf that is not placed.
+func (b *Builder) heldValue() []byte {
+	buf := b.large
+	switch it := &b.last; {
+	case it.node != nil:
+		buf = it.node.buf[:]
+	case it.valueLen <= maxSmall:
+		buf = b.queue.leaves.next().buf[:]
+	}
+	return buf[valueAt : valueAt+b.last.valueLen]
+}
+
+// placeLeaf encodes the last item, a leaf, and attaches it below par.
+func (b *Builder) placeLeaf(par *node) {
+	it := &b.last
+	if it.node != nil || it.valueLen > maxSmall {
+		b.placeLong(par)
+		return
+	}
+	l := b.queue.leaves.next()
+	start := int(par.depth) + 1
+	at := sealLeaf(l.buf[:], &b.key, start, it.valueLen)
+	end := valueAt + it.valueLen
+	l.begin, l.end = uint16(at), uint16(end)
+	l.parent = par
+	if start == 0 {
+		l.out = (*[common.HashLength]byte)(&b.cur.root)
+	} else {
+		x := nibble(&b.key, start-1)
+		if end-at < minHashed {
+			par.addRef(x, l.buf[at:end], false)
+			return
+		}
+		l.out = par.slot(x)
+		par.pending++
+	}
+	b.queue.leaves.tail++
+}
+
+// placeLong is placeLeaf for a leaf that may have more than one block.
+func (b *Builder) placeLong(par *node) {
+	it := &b.last
+	start := int(par.depth) + 1
+	end := valueAt + it.valueLen
+	if n := it.node; n != nil {
+		n.at, n.end = uint16(sealLeaf(n.buf[:], &b.key, start, it.valueLen)), uint16(end)
+		n.row = false
+		n.complete()
+		b.hang(n, par)
+		b.enqueue(n)
+		return
+	}
+	buf := b.large[:cap(b.large)]
+	at := sealLeaf(buf, &b.key, start, it.valueLen)
+	out := (*[common.HashLength]byte)(&b.cur.root)
+	if start > 0 {
+		out = par.slot(nibble(&b.key, start-1))
+	}
+	b.queue.msgs[0] = keccak.Message{Data: buf[at:end], Out: out}
+	b.hasher.Hash(b.queue.msgs[:1])
+}
+
+// sealLeaf lays a leaf out around its value, buf[valueAt:valueAt+valueLen], with the nibbles of
+// key from start on, and returns where the leaf begins.
+func sealLeaf(buf []byte, key *common.Hash, start, valueLen int) int {
+	_ = buf[valueAt]
+	p := valueAt
+	if valueLen < 56 {
+		if valueLen != 1 || buf[valueAt] >= 0x80 {
+			p--
+			buf[p] = 0x80 + byte(valueLen)
+		}
+	} else {
+		p -= headerLen(valueLen)
+		appendHeader(buf[p:p], 0x80, valueLen)
+	}
+	*(*common.Hash)(buf[p-common.HashLength : p]) = *key
+	n := compactLen(keyNibbles - start)
+	p -= n
+	odd := byte(start & 1) // as good as random: no branch
+	buf[p] = compactLeaf | odd*compactOdd | key[start/2&31]&15&-odd
+	if n > 1 {
+		p--
+		buf[p] = 0x80 + byte(n)
+	}
+	payload := valueAt + valueLen - p
+	if payload < 56 {
+		p--
+		buf[p] = 0xc0 + byte(payload)
+		return p
+	}
+	p -= headerLen(payload)
+	appendListHeader(buf[p:p], payload)
+	return p
+}
