@@ -111,20 +111,25 @@ func (b *Builder) build(id int) *build { return &b.builds[id/len(chunk{})][id%le
 // ErrDuplicateKey, ErrEmptyValue, ErrValueTooLarge, or why the trie failed before; after an error
 // the trie takes no more items.
 func (b *Builder) Leaf(key *common.Hash, value []byte) error {
+	cur := b.cur
+	if cur == nil || cur.err != nil || isEmptyValue(value) || len(value) > MaxValueLen {
+		return b.refuse(key, value)
+	}
+	if b.advance(key, keyNibbles) {
+		b.holdLeaf(value)
+	}
+	return cur.err
+}
+
+// refuse says why the open trie does not take a leaf.
+func (b *Builder) refuse(key *common.Hash, value []byte) error {
 	if err := b.usable(); err != nil {
 		return err
 	}
 	if isEmptyValue(value) {
 		return b.fail(fmt.Errorf("%w: leaf %v", ErrEmptyValue, *key))
 	}
-	if len(value) > MaxValueLen {
-		return b.fail(fmt.Errorf("%w: leaf %v: %d bytes", ErrValueTooLarge, *key, len(value)))
-	}
-	if err := b.advance(key, keyNibbles); err != nil {
-		return err
-	}
-	b.holdLeaf(value)
-	return b.cur.err
+	return b.fail(fmt.Errorf("%w: leaf %v: %d bytes", ErrValueTooLarge, *key, len(value)))
 }
 
 // Ref adds an untouched child subtree: the node that lies at p, as the RLP of the branch at depth
@@ -159,8 +164,8 @@ func (b *Builder) Subtree(p Path, br Branch) error {
 		return b.fail(fmt.Errorf("branch %v: %w", p, err))
 	}
 	p = PathOf(p.Key, p.Len)
-	if err := b.advance(&p.Key, p.Len); err != nil {
-		return err
+	if !b.advance(&p.Key, p.Len) {
+		return b.cur.err
 	}
 	b.last = item{kind: branchItem, pathLen: p.Len, node: b.rowNode(p.Len, &br)}
 	return b.cur.err

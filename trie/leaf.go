@@ -83,8 +83,8 @@ func (b *Builder) placeLeaf(par *node) {
 	}
 	l := b.queue.leaves.next()
 	start := int(par.depth) + 1
-	at := sealLeaf(l.buf[:], &b.key, start, it.valueLen)
 	end := valueAt + it.valueLen
+	at := l.seal(&b.key, start, it.valueLen)
 	l.begin, l.end = uint16(at), uint16(end)
 	l.parent = par
 	if start == 0 {
@@ -124,35 +124,51 @@ func (b *Builder) placeLong(par *node) {
 	b.hasher.Hash(b.queue.msgs[:1])
 }
 
+// leafFlag is the first byte of the compact encoding of the nibbles of key from start on, those of
+// a leaf. Whether their number is odd is as good as random: there is no branch.
+func leafFlag(key *common.Hash, start int) byte {
+	odd := byte(start & 1)
+	return compactLeaf | odd*compactOdd | key[start/2&31]&15&-odd
+}
+
+// seal is sealLeaf of a leaf, quick for the values of storage slots.
+func (l *leaf) seal(key *common.Hash, start, valueLen int) (begin int) {
+	if valueLen < 2 || valueLen >= 56 || start >= keyNibbles-1 {
+		return sealLeaf(l.buf[:], key, start, valueLen)
+	}
+	l.buf[valueAt-1] = 0x80 + byte(valueLen)
+	copyHash((*common.Hash)(l.buf[valueAt-1-common.HashLength:]), key)
+	n := compactLen(keyNibbles - start)
+	p := valueAt - 1 - n - 3
+	head := (*[4]byte)(l.buf[p:]) // what comes before the bytes of the key
+	head[3] = leafFlag(key, start)
+	head[2] = 0x80 + byte(n)
+	payload := 1 + n + 1 + valueLen
+	if payload < 56 {
+		head[1] = 0xc0 + byte(payload)
+		return p + 1
+	}
+	head[0], head[1] = 0xc0+55+1, byte(payload)
+	return p
+}
+
 // sealLeaf lays a leaf out around its value, buf[valueAt:valueAt+valueLen], with the nibbles of
 // key from start on, and returns where the leaf begins.
 func sealLeaf(buf []byte, key *common.Hash, start, valueLen int) int {
-	_ = buf[valueAt]
 	p := valueAt
-	if valueLen < 56 {
-		if valueLen != 1 || buf[valueAt] >= 0x80 {
-			p--
-			buf[p] = 0x80 + byte(valueLen)
-		}
-	} else {
+	if valueLen != 1 || buf[valueAt] >= 0x80 {
 		p -= headerLen(valueLen)
 		appendHeader(buf[p:p], 0x80, valueLen)
 	}
 	*(*common.Hash)(buf[p-common.HashLength : p]) = *key
 	n := compactLen(keyNibbles - start)
 	p -= n
-	odd := byte(start & 1) // as good as random: no branch
-	buf[p] = compactLeaf | odd*compactOdd | key[start/2&31]&15&-odd
+	buf[p] = leafFlag(key, start)
 	if n > 1 {
 		p--
 		buf[p] = 0x80 + byte(n)
 	}
 	payload := valueAt + valueLen - p
-	if payload < 56 {
-		p--
-		buf[p] = 0xc0 + byte(payload)
-		return p
-	}
 	p -= headerLen(payload)
 	appendListHeader(buf[p:p], payload)
 	return p

@@ -237,7 +237,9 @@ func (n *node) refs(scratch *[maxRefsLen]byte) []byte {
 	at := childrenAt // of a child if all nibbles before it were children
 	for i, m := 0, n.mask; m != 0; m &= m - 1 {
 		p := at + bits.TrailingZeros16(m)
-		*(*[hashRefLen]byte)(scratch[i:]) = *(*[hashRefLen]byte)(n.buf[p:])
+		from, to := (*[hashRefLen]byte)(n.buf[p:]), (*[hashRefLen]byte)(scratch[i:])
+		to[0] = hashRefPrefix
+		copyHash((*common.Hash)(to[1:]), (*common.Hash)(from[1:]))
 		at += hashRefLen - 1
 		i += hashRefLen
 	}

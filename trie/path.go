@@ -20,12 +20,41 @@ type Path struct {
 
 // PathOf returns the first n nibbles of key as a path; n is 0 to 64.
 func PathOf(key common.Hash, n int) Path {
-	for i := 0; i < common.HashLength; i += 8 {
-		// A shift by 64 bits and more leaves nothing.
-		mask := ^(^uint64(0) >> (4 * max(n-2*i, 0)))
-		binary.BigEndian.PutUint64(key[i:], binary.BigEndian.Uint64(key[i:])&mask)
-	}
+	keepPrefix(&key, n)
 	return Path{Key: key, Len: n}
+}
+
+// keepPrefix clears what is behind the first n nibbles of key.
+func keepPrefix(key *common.Hash, n int) {
+	mask := &prefixMasks[n]
+	for i, m := range mask {
+		p := key[8*i:]
+		binary.LittleEndian.PutUint64(p, binary.LittleEndian.Uint64(p)&m)
+	}
+}
+
+// prefixMasks are for each number of nibbles the mask of that prefix, as four words.
+var prefixMasks = func() (masks [keyNibbles + 1][4]uint64) {
+	for n := range masks {
+		var key [common.HashLength]byte
+		for i := range n {
+			key[i/2] |= 0xf0 >> (4 * (i & 1))
+		}
+		for i := range masks[n] {
+			masks[n][i] = binary.LittleEndian.Uint64(key[8*i:])
+		}
+	}
+	return masks
+}()
+
+// copyHash is *dst = *src by words: an assignment of arrays that might overlap is a call.
+func copyHash(dst, src *common.Hash) {
+	a, b := binary.LittleEndian.Uint64(src[:]), binary.LittleEndian.Uint64(src[8:])
+	c, d := binary.LittleEndian.Uint64(src[16:]), binary.LittleEndian.Uint64(src[24:])
+	binary.LittleEndian.PutUint64(dst[:], a)
+	binary.LittleEndian.PutUint64(dst[8:], b)
+	binary.LittleEndian.PutUint64(dst[16:], c)
+	binary.LittleEndian.PutUint64(dst[24:], d)
 }
 
 // Nibble returns nibble i of the path, 0 to 15; it is zero at and behind Len.

@@ -8,18 +8,19 @@ import (
 
 // advance makes way for an item whose key or path has n nibbles: it places the item before it and
 // closes the branches that the new one lies outside of. Unless it is the trie's first, the new
-// item then belongs below the top of the stack.
-func (b *Builder) advance(key *common.Hash, n int) error {
+// item then belongs below the top of the stack. It fails the trie where the item is out of order.
+func (b *Builder) advance(key *common.Hash, n int) bool {
 	b.items++
 	if b.last.kind != noItem {
 		l := commonPrefix(&b.key, key)
-		if l >= n || l >= b.last.pathLen || nibble(key, l) < nibble(&b.key, l) {
-			return b.fail(b.orderError(key, n, l))
+		if l >= min(n, b.last.pathLen) || nibble(key, l) < nibble(&b.key, l) {
+			b.fail(b.orderError(key, n, l))
+			return false
 		}
 		b.part(l)
 	}
-	b.key = *key
-	return nil
+	copyHash(&b.key, key)
+	return true
 }
 
 func (b *Builder) orderError(key *common.Hash, n, l int) error {
@@ -114,8 +115,8 @@ func (b *Builder) rowNode(depth int, br *Branch) *node {
 // addRef adds the reference of an untouched child, as Ref does.
 func (b *Builder) addRef(key *common.Hash, n int, ref []byte, sub bool) error {
 	first := b.last.kind == noItem
-	if err := b.advance(key, n); err != nil {
-		return err
+	if !b.advance(key, n) {
+		return b.cur.err
 	}
 	b.last.pathLen = n
 	if top := b.stack[b.top]; !first && int(top.depth) == n-1 {
@@ -201,7 +202,7 @@ func (b *Builder) close(c, par *node) {
 	}
 	if b.sink != nil && !c.clean {
 		c.row = true
-		c.path = b.key
+		copyHash(&c.path, &b.key)
 	}
 	if c.size() < minHashed && (extended || start > 0) {
 		if c.row {
