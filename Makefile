@@ -1,5 +1,6 @@
 # make run    build bin/balsa, make a store from the sample chain's genesis and replay the chain
 # make test   vet and test everything
+# make cross  build everything for processors without the assembly, and vet and test what has it
 # make race   the tests again with the race detector (needs a C compiler) and assertions
 # make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
@@ -8,7 +9,7 @@ BIN     := bin/balsa
 SAMPLE  := test/chaingen/sample
 STORE   := bin/sample-store
 
-.PHONY: all build run test race fmt-check bench-blocks clean
+.PHONY: all build run test cross race fmt-check bench-blocks clean
 
 all: build
 
@@ -24,6 +25,14 @@ run: build
 test: fmt-check
 	$(GO) vet ./...
 	$(GO) test ./...
+
+cross:
+	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./...
+	GOOS=linux GOARCH=arm64 $(GO) vet ./trie/...
+	GOAMD64=v1 $(GO) build -o /dev/null ./...
+	$(GO) vet -tags purego ./trie/...
+	$(GO) test -tags purego ./trie/keccak
+	BALSA_KECCAK_LANES=1 $(GO) test ./trie/...
 
 race:
 	CGO_ENABLED=1 $(GO) test -race -tags invariants ./...

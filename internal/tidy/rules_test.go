@@ -80,6 +80,8 @@ func TestPureRule(t *testing.T) {
 	finds(t, checkPure, "bal/a.go", text, 4, 6)
 	finds(t, checkPure, "bal/a_test.go", text)
 	finds(t, checkPure, "state/a.go", text)
+	finds(t, checkPure, "trie/keccak/a.go", importing("os"), 3)
+	finds(t, checkPure, "trie/keccak/select.go", importing("os", "time"), 4)
 }
 
 func TestLinesRule(t *testing.T) {

@@ -14,10 +14,12 @@ const Rate = 136
 
 // Message is one message and the place of its hash.
 type Message struct {
-	// Data is the message. Its capacity is at least PaddedLen(len(Data)): a hasher may pad it in
-	// place, so that the bytes between its length and the padded length are undefined afterwards.
+	// Data is the message. Its capacity should be at least PaddedLen(len(Data)), or the message is
+	// hashed alone. A hasher may pad it in place, so that the bytes between its length and the
+	// padded length are undefined afterwards. (Those of this package read them, and write nothing.)
 	Data []byte
-	// Out receives the hash. It must not overlap the Data of a message of the same call.
+	// Out receives the hash. It must not overlap the Data of a message of the same call; it may
+	// overlap the memory behind Data that is read as its padding.
 	Out *[32]byte
 }
 
@@ -31,8 +33,20 @@ type Hasher interface {
 	Lanes() int
 }
 
-// New returns a Hasher that hashes one message after the other.
-func New() Hasher { return &scalar{newSponge()} }
+// New returns a Hasher with as many lanes as the machine has and the environment variable
+// [LanesVariable] allows.
+func New() Hasher { return NewLanes(defaultLanes()) }
+
+// NewLanes returns the widest Hasher that has at most n lanes, with one lane if n is less. It
+// does not look at the environment.
+func NewLanes(n int) Hasher {
+	for _, lanes := range Widths() {
+		if lanes > 1 && lanes <= n {
+			return newWide(lanes)
+		}
+	}
+	return &scalar{newSponge()}
+}
 
 // PaddedLen is the length of a message of n bytes after padding: the next multiple of Rate above n.
 func PaddedLen(n int) int { return (n/Rate + 1) * Rate }
@@ -72,8 +86,12 @@ func (*scalar) Lanes() int { return 1 }
 
 func (h *scalar) Hash(ms []Message) {
 	for i := range ms {
-		h.s.Reset()
-		h.s.Write(ms[i].Data)
-		h.s.Read(ms[i].Out[:])
+		h.one(&ms[i])
 	}
+}
+
+func (h *scalar) one(m *Message) {
+	h.s.Reset()
+	h.s.Write(m.Data)
+	h.s.Read(m.Out[:])
 }
