@@ -2,6 +2,7 @@
 # make test   vet and test everything
 # make cross  build everything for processors without the assembly, and vet and test what has it
 # make race   the tests again with the race detector (needs a C compiler) and assertions
+# make bench-hash     Keccak and tries at each number of lanes, beside go-ethereum (minutes)
 # make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
 GO      ?= go
@@ -9,7 +10,7 @@ BIN     := bin/balsa
 SAMPLE  := test/chaingen/sample
 STORE   := bin/sample-store
 
-.PHONY: all build run test cross race fmt-check bench-blocks clean
+.PHONY: all build run test cross race fmt-check bench-blocks bench-hash clean
 
 all: build
 
@@ -48,3 +49,6 @@ bench-blocks:
 	BALSA_BENCH_ACCOUNTS=1000000 BALSA_BENCH_CONTRACTS=10000 BALSA_BENCH_SLOTS=100 \
 	BALSA_BENCH_BLOCKS=300 BALSA_BENCH_SEGMENT=100 BALSA_BENCH_CACHE_MB=1024 BALSA_BENCH_NOSYNC=1 \
 	$(GO) test -run '^$$' -bench Blocks -benchtime 1x -cpu 1,2 -timeout 60m -v ./test/bench
+
+bench-hash: build
+	$(BIN) bench hash

@@ -57,7 +57,7 @@ func measureMessage(ctx context.Context, o *Options, lanes []int, size int) (Mes
 		})
 	}}}
 	for _, n := range lanes {
-		h := newLanes(n)
+		h := keccak.NewLanes(n)
 		sides = append(sides, measure.Side{
 			Name: fmt.Sprintf("%d lanes", n),
 			Run: func(context.Context) (measure.Sample, error) {

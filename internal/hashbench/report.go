@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/balsa-sync/balsa/internal/measure"
+	"github.com/balsa-sync/balsa/trie/keccak"
 )
 
 // Report is what a run measured. All times are nanoseconds on one core.
@@ -65,7 +66,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	r := &Report{Arch: runtime.GOARCH, Go: runtime.Version(), Rounds: o.Rounds,
-		Lanes: widths()}
+		Lanes: keccak.Widths()}
 	for _, size := range messageSizes {
 		m, err := measureMessage(ctx, &o, r.Lanes, size)
 		if err != nil {

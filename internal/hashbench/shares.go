@@ -31,7 +31,7 @@ const profiled = 2 * time.Second
 const trieSources = "github.com/balsa-sync/balsa/trie"
 
 // encodingFiles are the files of package trie that write nodes as bytes.
-var encodingFiles = []string{"node.go", "branch.go"}
+var encodingFiles = []string{"leaf.go", "node.go", "branch.go"}
 
 // shares profiles some runs. Where a profile is being taken already, there are none.
 func (w *work) shares(ctx context.Context, o *Options, b *trie.Builder, took measure.Samples) (

@@ -137,7 +137,7 @@ func (w *work) measure(ctx context.Context, o *Options, lanes []int) (Trie, erro
 	}}}
 	builders := make([]*trie.Builder, len(lanes))
 	for i, n := range lanes {
-		h := newLanes(n)
+		h := keccak.NewLanes(n)
 		builders[i] = trie.NewBuilder(trie.Options{Hasher: h, Sink: new(countRows)})
 		idle := trie.NewBuilder(trie.Options{Hasher: unhashed(h.Lanes()), Sink: new(countRows)})
 		sides = append(sides, w.side(n, "", true, builders[i]),

@@ -1,0 +1,178 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/rawdb"
+	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/ethdb"
+	"github.com/ethereum/go-ethereum/ethdb/pebble"
+	"github.com/ethereum/go-ethereum/trie"
+	"github.com/ethereum/go-ethereum/triedb"
+
+	"github.com/balsa-sync/balsa/internal/mainnetshape"
+	"github.com/balsa-sync/balsa/internal/measure"
+)
+
+// handles is how many files go-ethereum's database may have open.
+const handles = 1000
+
+// generatePeer builds all tries from flat rows with go-ethereum's triedb.GenerateTrie. Each run has
+// a copy of the flat rows: what a run before has written does not slow down the next.
+type generatePeer struct {
+	flat    string // the database with flat rows alone, closed
+	copies  string // folder for copies
+	cacheMB int
+	root    common.Hash
+}
+
+// newGeneratePeer writes the state's flat rows into dir, which must not exist, and computes its
+// root with StackTries meanwhile. The rows have the right storage roots, so that GenerateTrie has
+// none to correct.
+func newGeneratePeer(dir string, s FlatSizes, state *mainnetshape.State) (*generatePeer, error) {
+	p := &generatePeer{flat: filepath.Join(dir, "flat"), copies: filepath.Join(dir, "copies"),
+		cacheMB: s.CacheMB}
+	if err := os.MkdirAll(p.copies, 0o755); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	db, err := p.open(p.flat)
+	if err != nil {
+		return nil, err
+	}
+	if p.root, err = writeFlat(db, state); err == nil {
+		err = db.Compact(nil, nil)
+	}
+	if e := db.Close(); err == nil {
+		err = e
+	}
+	return p, err
+}
+
+func (p *generatePeer) open(dir string) (ethdb.Database, error) {
+	kv, err := pebble.New(dir, p.cacheMB, handles, "", false)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %s: %w", dir, err)
+	}
+	return rawdb.NewDatabase(kv), nil
+}
+
+// writeFlat writes the rows of a snapshot and returns the state root.
+func writeFlat(db ethdb.Database, state *mainnetshape.State) (common.Hash, error) {
+	batch := db.NewBatch()
+	flush := func(least int) error {
+		if batch.ValueSize() < least {
+			return nil
+		}
+		defer batch.Reset()
+		return batch.Write()
+	}
+	accounts, storage := trie.NewStackTrie(nil), trie.NewStackTrie(nil)
+	for w := state.Walk(); w.Next(); {
+		storage.Reset()
+		for st := w.Storage(); st.Next(); {
+			if err := storage.Update(st.Slot[:], st.Value); err != nil {
+				return common.Hash{}, err
+			}
+			rawdb.WriteStorageSnapshot(batch, w.Hash, st.Slot, st.Value)
+			if err := flush(8 << 20); err != nil {
+				return common.Hash{}, err
+			}
+		}
+		if w.Slots > 0 {
+			w.Account.StorageRoot = storage.Hash()
+		}
+		rawdb.WriteAccountSnapshot(batch, w.Hash, w.Account.AppendSlim(nil))
+		if err := accounts.Update(w.Hash[:], w.Account.AppendFull(nil)); err != nil {
+			return common.Hash{}, err
+		}
+	}
+	return accounts.Hash(), flush(0)
+}
+
+// side measures GenerateTrie until its rows are on the disk.
+func (p *generatePeer) side() measure.Side {
+	return measure.Side{Name: "geth GenerateTrie", Run: p.run}
+}
+
+func (p *generatePeer) run(ctx context.Context) (s measure.Sample, err error) {
+	dir := filepath.Join(p.copies, "run")
+	if err := linkTables(p.flat, dir); err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(dir)
+	db, err := p.open(dir)
+	if err != nil {
+		return s, err
+	}
+	defer func() {
+		if e := db.Close(); err == nil {
+			err = e
+		}
+	}()
+	measure.Settle()
+	s, err = settled(func() error {
+		_, err := triedb.GenerateTrie(db, rawdb.PathScheme, p.root, ctx.Done())
+		if err == nil {
+			err = db.SyncKeyValue()
+		}
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("bench: GenerateTrie: %w", err)
+	}
+	top := rawdb.ReadAccountTrieNode(db, nil)
+	if root := crypto.Keccak256Hash(top); root != p.root {
+		return s, fmt.Errorf("bench: go-ethereum's root node has hash %v, want %v", root, p.root)
+	}
+	return s, nil
+}
+
+// settled measures f: the time until it returns, and the processor time until the process has gone
+// quiet, since compactions of what f has written are f's.
+func settled(f func() error) (measure.Sample, error) {
+	var wall time.Duration
+	s, err := measure.Run(func() error {
+		start := time.Now()
+		err := f()
+		wall = time.Since(start)
+		measure.Settle()
+		return err
+	})
+	s.Wall = wall
+	return s, err
+}
+
+// linkTables copies a closed database: its tables, which never change, by hard links.
+func linkTables(from, to string) error {
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, rel)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o755)
+		case filepath.Ext(path) == ".sst":
+			return os.Link(path, target)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
+	if err != nil {
+		return fmt.Errorf("bench: copy of %s: %w", from, err)
+	}
+	return nil
+}
