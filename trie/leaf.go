@@ -18,26 +18,27 @@ const (
 	maxSmall = keccak.Rate - 1 - 38
 )
 
-// leaf is a leaf of one block, with a value of at most maxSmall bytes. Most nodes are; they have no
-// need of all that a node has, and stay in the cache.
-type leaf struct {
-	out        *[common.HashLength]byte // where the hash goes
-	parent     *node
-	begin, end uint16 // of the RLP in buf
-	buf        [leafLen]byte
-}
+// leaf is the encoding of a leaf of one block, with a value of at most maxSmall bytes. Most nodes
+// are; they have no need of all that a node has, and stay in the cache.
+type leaf [leafLen]byte
 
 // leafRing holds the leaves that wait for being hashed, and behind them room for the next.
 type leafRing struct {
-	slots      [2 * maxGroup]leaf
 	head, tail uint32
+	msgs       [leafSlots]keccak.Message
+	parents    [leafSlots]*node
+	slots      [leafSlots]leaf
 }
 
-func (r *leafRing) len() int          { return int(r.tail - r.head) }
-func (r *leafRing) at(i uint32) *leaf { return &r.slots[i%(2*maxGroup)] }
+// leafSlots is the length of a leafRing: a multiple of the usual groups, which so lie side by side.
+const leafSlots = 2 * maxGroup
+
+func (r *leafRing) len() int { return int(r.tail - r.head) }
+
+func (r *leafRing) clear() { r.head, r.tail = 0, 0 }
 
 // next is the place of the next leaf.
-func (r *leafRing) next() *leaf { return r.at(r.tail) }
+func (r *leafRing) next() *leaf { return &r.slots[r.tail%leafSlots] }
 
 // holdLeaf makes the leaf at b.key the last item. Its value goes where the encoding will have it.
 func (b *Builder) holdLeaf(value []byte) {
@@ -50,7 +51,7 @@ func (b *Builder) holdLeaf(value []byte) {
 			b.runLeaves()
 			b.drain()
 		}
-		copy(q.leaves.next().buf[valueAt:], value)
+		copy(q.leaves.next()[valueAt:], value)
 	case len(value) <= maxInline:
 		it.node = b.alloc()
 		copy(it.node.buf[valueAt:], value)
@@ -69,7 +70,7 @@ func (b *Builder) heldValue() []byte {
 	case it.node != nil:
 		buf = it.node.buf[:]
 	case it.valueLen <= maxSmall:
-		buf = b.queue.leaves.next().buf[:]
+		buf = b.queue.leaves.next()[:]
 	}
 	return buf[valueAt : valueAt+b.last.valueLen]
 }
@@ -81,24 +82,25 @@ func (b *Builder) placeLeaf(par *node) {
 		b.placeLong(par)
 		return
 	}
-	l := b.queue.leaves.next()
+	r := &b.queue.leaves
+	i := r.tail % leafSlots
+	l := &r.slots[i]
 	start := int(par.depth) + 1
 	end := valueAt + it.valueLen
 	at := l.seal(&b.key, start, it.valueLen)
-	l.begin, l.end = uint16(at), uint16(end)
-	l.parent = par
-	if start == 0 {
-		l.out = (*[common.HashLength]byte)(&b.cur.root)
-	} else {
+	out := (*[common.HashLength]byte)(&b.cur.root)
+	if start > 0 {
 		x := nibble(&b.key, start-1)
 		if end-at < minHashed {
-			par.addRef(x, l.buf[at:end], false)
+			par.addRef(x, l[at:end], false)
 			return
 		}
-		l.out = par.slot(x)
+		out = par.slot(x)
 		par.pending++
 	}
-	b.queue.leaves.tail++
+	r.msgs[i] = keccak.Message{Data: l[at:end:leafLen], Out: out}
+	r.parents[i] = par
+	r.tail++
 }
 
 // placeLong is placeLeaf for a leaf that may have more than one block.
@@ -128,28 +130,27 @@ func (b *Builder) placeLong(par *node) {
 // a leaf. Whether their number is odd is as good as random: there is no branch.
 func leafFlag(key *common.Hash, start int) byte {
 	odd := byte(start & 1)
-	return compactLeaf | odd*compactOdd | key[start/2&31]&15&-odd
+	return compactLeaf | odd*compactOdd | key[start>>1&31]&15&-odd
 }
 
 // seal is sealLeaf of a leaf, quick for the values of storage slots.
 func (l *leaf) seal(key *common.Hash, start, valueLen int) (begin int) {
 	if valueLen < 2 || valueLen >= 56 || start >= keyNibbles-1 {
-		return sealLeaf(l.buf[:], key, start, valueLen)
+		return sealLeaf(l[:], key, start, valueLen)
 	}
-	l.buf[valueAt-1] = 0x80 + byte(valueLen)
-	copyHash((*common.Hash)(l.buf[valueAt-1-common.HashLength:]), key)
-	n := compactLen(keyNibbles - start)
-	p := valueAt - 1 - n - 3
-	head := (*[4]byte)(l.buf[p:]) // what comes before the bytes of the key
-	head[3] = leafFlag(key, start)
-	head[2] = 0x80 + byte(n)
-	payload := 1 + n + 1 + valueLen
+	l[valueAt-1] = 0x80 + byte(valueLen)
+	copyHash((*common.Hash)(l[valueAt-1-common.HashLength:]), key)
+	n := uint(compactLen(keyNibbles - start))
+	p := (valueAt - 1 - n) & 63 // it is below 64 anyway, and so within bounds
+	l[p] = leafFlag(key, start)
+	l[p-1&63] = 0x80 + byte(n)
+	payload := 1 + int(n) + 1 + valueLen
 	if payload < 56 {
-		head[1] = 0xc0 + byte(payload)
-		return p + 1
+		l[p-2&63] = 0xc0 + byte(payload)
+		return int(p - 2)
 	}
-	head[0], head[1] = 0xc0+55+1, byte(payload)
-	return p
+	l[p-2&63], l[p-3&63] = byte(payload), 0xc0+55+1
+	return int(p - 3)
 }
 
 // sealLeaf lays a leaf out around its value, buf[valueAt:valueAt+valueLen], with the nibbles of

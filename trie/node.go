@@ -36,7 +36,7 @@ func appendCompact(dst []byte, key *common.Hash, from, to int, leaf bool) []byte
 }
 
 // compactLen is the length of the compact encoding of n nibbles.
-func compactLen(n int) int { return 1 + n/2 }
+func compactLen(n int) int { return 1 + n>>1 }
 
 // headerLen is the length of the RLP header of a list or of a string of n bytes that is not a
 // single byte below 0x80.

@@ -101,11 +101,26 @@ func nibble(key *common.Hash, i int) byte { return key[i>>1&31] >> (4 * (^i & 1)
 
 // commonPrefix is the number of leading nibbles that a and b share, 64 where they are equal.
 func commonPrefix(a, b *common.Hash) int {
-	for i := 0; i < common.HashLength; i += 8 {
-		x := binary.BigEndian.Uint64(a[i:]) ^ binary.BigEndian.Uint64(b[i:])
-		if x != 0 {
-			return 2*i + bits.LeadingZeros64(x)/4
+	n, _ := parting(a, b)
+	return n
+}
+
+// parting is commonPrefix, and tells whether b lies behind a.
+func parting(a, b *common.Hash) (n int, ascends bool) {
+	x, y := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(b[:])
+	if x != y {
+		return bits.LeadingZeros64(x^y) / 4, x < y
+	}
+	return lateParting(a, b)
+}
+
+// lateParting is parting of keys that share their first word.
+func lateParting(a, b *common.Hash) (n int, ascends bool) {
+	for i := 8; i < common.HashLength; i += 8 {
+		x, y := binary.BigEndian.Uint64(a[i:]), binary.BigEndian.Uint64(b[i:])
+		if x != y {
+			return 2*i + bits.LeadingZeros64(x^y)/4, x < y
 		}
 	}
-	return keyNibbles
+	return keyNibbles, false
 }

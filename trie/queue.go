@@ -100,7 +100,7 @@ func (q *queue) clear() {
 	for i := range q.ready {
 		q.ready[i].clear()
 	}
-	q.leaves.head, q.leaves.tail = 0, 0
+	q.leaves.clear()
 }
 
 // longest returns the class with the most nodes, 0 if none has at least least.
@@ -153,6 +153,9 @@ func (b *Builder) flush() {
 	for b.queue.leaves.len() > 0 {
 		b.runLeaves()
 	}
+	if b.last.kind != leafItem { // none is held behind the others
+		b.queue.leaves.clear()
+	}
 	for c := b.queue.longest(1); c != 0; c = b.queue.longest(1) {
 		b.run(c)
 	}
@@ -184,18 +187,13 @@ func (b *Builder) run(c int) {
 
 // runLeaves hashes one group of small leaves.
 func (b *Builder) runLeaves() {
-	q := &b.queue
-	l := &q.leaves
-	from := l.head
-	msgs := q.msgs[:min(l.len(), q.group)]
-	for i := range msgs {
-		n := l.at(from + uint32(i))
-		msgs[i] = keccak.Message{Data: n.buf[n.begin:n.end:leafLen], Out: n.out}
-	}
-	b.hasher.Hash(msgs)
-	l.head += uint32(len(msgs))
-	for i := range msgs {
-		q.hashed(l.at(from + uint32(i)).parent)
+	r := &b.queue.leaves
+	from := int(r.head % leafSlots)
+	to := min(from+min(r.len(), b.queue.group), leafSlots)
+	b.hasher.Hash(r.msgs[from:to])
+	r.head += uint32(to - from)
+	for _, n := range r.parents[from:to] {
+		b.queue.hashed(n)
 	}
 	b.bury()
 }

@@ -12,8 +12,8 @@ import (
 func (b *Builder) advance(key *common.Hash, n int) bool {
 	b.items++
 	if b.last.kind != noItem {
-		l := commonPrefix(&b.key, key)
-		if l >= min(n, b.last.pathLen) || nibble(key, l) < nibble(&b.key, l) {
+		l, ascends := parting(&b.key, key)
+		if !ascends || l >= min(n, b.last.pathLen) {
 			b.fail(b.orderError(key, n, l))
 			return false
 		}
