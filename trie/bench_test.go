@@ -2,11 +2,14 @@ package trie_test
 
 import (
 	"encoding/binary"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/balsa-sync/balsa/trie"
+	"github.com/balsa-sync/balsa/trie/keccak"
 	"github.com/balsa-sync/balsa/trie/trietest"
 	"github.com/ethereum/go-ethereum/common"
 	gethtrie "github.com/ethereum/go-ethereum/trie"
@@ -171,40 +174,90 @@ func TestUpdatesAllocateNothingPerChange(t *testing.T) {
 	}
 }
 
+// builds are what BenchmarkBuild builds.
+var builds = []struct {
+	name      string
+	per       int // leaves of a trie
+	valueSize int
+}{
+	{"one trie, 9-byte values", 1_000_000, 9},
+	{"one trie, 100-byte values", 1_000_000, 100},
+	{"tries of 10, 9-byte values", 10, 9},
+}
+
+// triesAFlush is how many small tries BenchmarkBuild hashes together.
+const triesAFlush = 64
+
 func BenchmarkBuild(b *testing.B) {
 	keys := hashedKeys(1_000_000)
-	b.Run("balsa", func(b *testing.B) {
-		bd := trie.NewBuilder(trie.Options{Sink: &discard{}})
-		b.ReportAllocs()
-		for b.Loop() {
-			buildAll(b, bd, keys)
+	for _, c := range builds {
+		tries := slices.Collect(slices.Chunk(keys, c.per))
+		if c.per < len(keys) {
+			tries = interleaved(keys, c.per)
 		}
-		b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
-	})
-	b.Run("no hashing", func(b *testing.B) {
-		bd := trie.NewBuilder(trie.Options{Sink: &discard{}, Hasher: noHasher{}})
-		b.ReportAllocs()
-		for b.Loop() {
-			buildAll(b, bd, keys)
+		value := append([]byte{0x80 + byte(min(c.valueSize-1, 55))},
+			slices.Repeat([]byte{7}, c.valueSize-1)...)
+		hashers := map[string]keccak.Hasher{"no hashing": noHasher{}}
+		for _, lanes := range keccak.Widths() {
+			hashers[fmt.Sprintf("%d lanes", lanes)] = keccak.NewLanes(lanes)
 		}
-		b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
-	})
-	b.Run("go-ethereum", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			rows := &discard{}
-			st := gethtrie.NewStackTrie(func([]byte, common.Hash, []byte) { rows.rows++ })
-			value := [9]byte{0x88, 1}
-			for _, k := range keys {
-				binary.BigEndian.PutUint32(value[5:], binary.BigEndian.Uint32(k[4:]))
-				if err := st.Update(k[:], value[:]); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(hashers)) {
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				bd := trie.NewBuilder(trie.Options{Sink: &discard{}, Hasher: hashers[name]})
+				b.ReportAllocs()
+				for b.Loop() {
+					buildTries(b, bd, tries, value)
+				}
+				b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
+			})
+		}
+		b.Run(c.name+"/go-ethereum", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				stackTries(b, tries, value)
+			}
+			b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
+		})
+	}
+}
+
+// interleaved deals keys to tries of per keys, so that each has random ones.
+func interleaved(keys []common.Hash, per int) [][]common.Hash {
+	tries := make([][]common.Hash, len(keys)/per)
+	for i, k := range keys {
+		tries[i%len(tries)] = append(tries[i%len(tries)], k)
+	}
+	return tries
+}
+
+func buildTries(b *testing.B, bd *trie.Builder, tries [][]common.Hash, value []byte) {
+	for group := range slices.Chunk(tries, triesAFlush) {
+		bd.Reset()
+		for _, keys := range group {
+			bd.Begin(0)
+			for i := range keys {
+				if err := bd.Leaf(&keys[i], value); err != nil {
 					b.Fatal(err)
 				}
 			}
-			st.Hash()
+			mustEnd(b, bd)
 		}
-		b.ReportMetric(nanosPer(b, len(keys)), "ns/leaf")
-	})
+		mustFlush(b, bd)
+	}
+}
+
+func stackTries(b *testing.B, tries [][]common.Hash, value []byte) {
+	rows := &discard{}
+	st := gethtrie.NewStackTrie(func([]byte, common.Hash, []byte) { rows.rows++ })
+	for _, keys := range tries {
+		for i := range keys {
+			if err := st.Update(keys[i][:], value); err != nil {
+				b.Fatal(err)
+			}
+		}
+		st.Hash()
+		st.Reset()
+	}
 }
 
 // nanosPer is the time of one iteration divided by n.

@@ -144,12 +144,28 @@ func embedded(t testing.TB, rows map[trie.Path][]byte) (leaves, branches int) {
 	return leaves, branches
 }
 
-// testHasher hashes by keccak.Sum, as if on many lanes: it spoils the padding of each message and
-// checks what a Hasher may expect.
+// testHasher hashes by keccak.Sum, as if on many lanes, or by another Hasher: it spoils the padding
+// of each message and checks what a Hasher may expect.
 type testHasher struct {
 	lanes           int
+	by              keccak.Hasher // nil: keccak.Sum
 	calls, messages int
 	failed          int // messages against the rules
+}
+
+// testHashers are as if on 1, 4 and 8 lanes, and on the kernels that this machine has.
+func testHashers() []*testHasher {
+	hs := []*testHasher{{lanes: 1}, {lanes: 4}, {lanes: 8}}
+	for _, lanes := range keccak.Widths() {
+		hs = append(hs, &testHasher{lanes: lanes, by: keccak.NewLanes(lanes)})
+	}
+	return hs
+}
+
+// anyHasher draws one of testHashers.
+func anyHasher(r *rand.Rand) *testHasher {
+	hs := testHashers()
+	return hs[r.IntN(len(hs))]
 }
 
 func (h *testHasher) Lanes() int { return h.lanes }
@@ -158,12 +174,18 @@ func (h *testHasher) Hash(ms []keccak.Message) {
 	h.calls++
 	h.messages += len(ms)
 	for _, m := range ms {
-		if cap(m.Data) < keccak.PaddedLen(len(m.Data)) || len(m.Data) == 0 {
+		switch {
+		case cap(m.Data) < keccak.PaddedLen(len(m.Data)) || len(m.Data) == 0:
 			h.failed++
-			continue
+		case h.by == nil:
+			*m.Out = keccak.Sum(m.Data)
 		}
-		*m.Out = keccak.Sum(m.Data)
-		padding := m.Data[len(m.Data):keccak.PaddedLen(len(m.Data))]
+	}
+	if h.by != nil {
+		h.by.Hash(ms)
+	}
+	for _, m := range ms {
+		padding := m.Data[len(m.Data):min(cap(m.Data), keccak.PaddedLen(len(m.Data)))]
 		for i := range padding {
 			padding[i] = 0xee
 		}

@@ -123,78 +123,6 @@ func TestValuesOfEverySizeAreGeths(t *testing.T) {
 	}
 }
 
-func TestManyTriesShareTheHashing(t *testing.T) {
-	for _, lanes := range []int{1, 3, 4, 8, 12, 4096} {
-		h := &testHasher{lanes: lanes}
-		r := rand.New(rand.NewPCG(uint64(lanes), 2))
-		forest := trietest.Forest{}
-		b := trie.NewBuilder(trie.Options{Hasher: h, Sink: forest})
-		for round := range 3 {
-			b.Reset()
-			var all []map[common.Hash][]byte
-			for i := range 120 {
-				leaves := randomLeaves(r, []int{0, 1, 2, 10, 60}[r.IntN(5)])
-				tag := uint32(round*1000 + i)
-				forest[tag] = trietest.New()
-				addLeaves(t, b, tag, leaves)
-				if id := mustEnd(t, b); id != i {
-					t.Fatalf("id %d, want %d", id, i)
-				}
-				if all = append(all, leaves); r.IntN(30) == 0 {
-					mustFlush(t, b)
-				}
-			}
-			mustFlush(t, b)
-			for i, leaves := range all {
-				root, rows := gethBuild(t, leaves)
-				if got := b.Root(i); got != root {
-					t.Fatalf("lanes %d: root %x, want %x", lanes, got, root)
-				}
-				m := forest[uint32(round*1000+i)]
-				m.Commit()
-				checkRows(t, m.Rows(), rows)
-			}
-		}
-		if h.failed != 0 {
-			t.Errorf("lanes %d: %d messages without room for padding", lanes, h.failed)
-		}
-	}
-}
-
-func TestSmallTriesFillTheLanesTogether(t *testing.T) {
-	h := &testHasher{lanes: 8}
-	r := rand.New(rand.NewPCG(1, 8))
-	b := trie.NewBuilder(trie.Options{Hasher: h})
-	for range 64 {
-		leaves := map[common.Hash][]byte{}
-		for range 10 {
-			leaves[randomKey(r)] = slotValue(r, 8)
-		}
-		addLeaves(t, b, 0, leaves)
-		mustEnd(t, b)
-	}
-	mustFlush(t, b)
-	if h.messages < 7*h.calls {
-		t.Errorf("%d messages in %d calls: most of 8 lanes should be in use", h.messages, h.calls)
-	}
-}
-
-func TestTheSameStorageUnderManyAccounts(t *testing.T) {
-	leaves := randomLeaves(rand.New(rand.NewPCG(1, 3)), 40)
-	want, _ := gethBuild(t, leaves)
-	b := trie.NewBuilder(trie.Options{})
-	for range 1000 {
-		addLeaves(t, b, 0, leaves)
-		mustEnd(t, b)
-	}
-	mustFlush(t, b)
-	for id := range 1000 {
-		if b.Root(id) != want {
-			t.Fatalf("trie %d: root %x, want %x", id, b.Root(id), want)
-		}
-	}
-}
-
 // streamRow streams the trie below a row as a random mix of leaves, references and branches.
 func streamRow(b *trie.Builder, m *trietest.Trie, r *rand.Rand, p trie.Path, br trie.Branch) error {
 	if r.IntN(5) == 0 {
@@ -226,7 +154,7 @@ func TestAnyMixOfLeavesReferencesAndBranchesIsTheSameTrie(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		m, root := filled(t, randomLeaves(r, 2+r.IntN(100)))
 		got := trietest.New()
-		b := trie.NewBuilder(trie.Options{Sink: got})
+		b := trie.NewBuilder(trie.Options{Sink: got, Hasher: anyHasher(r)})
 		b.Begin(0)
 		p, br, ok, err := m.FirstBranch(trie.Path{})
 		if !ok || err != nil {

@@ -104,8 +104,7 @@ func checkSplit(t testing.TB, r *rand.Rand, leaves map[common.Hash][]byte) *spli
 	rows := trietest.New()
 	s := &splitter{t: t, r: r, leaves: leaves, split: []float64{0.1, 0.5, 0.8}[r.IntN(3)]}
 	for i := range s.builders {
-		h := &testHasher{lanes: []int{1, 4, 8}[r.IntN(3)]}
-		s.builders[i] = trie.NewBuilder(trie.Options{Sink: rows, Hasher: h})
+		s.builders[i] = trie.NewBuilder(trie.Options{Sink: rows, Hasher: anyHasher(r)})
 	}
 	keys := slices.SortedFunc(maps.Keys(leaves), common.Hash.Cmp)
 	add := s.join(keys, trie.Path{})

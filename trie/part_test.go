@@ -71,7 +71,8 @@ func updateByParts(t testing.TB, m *trietest.Trie, root trie.Branch, cs []trie.C
 	for x, cs := range split {
 		if len(cs) > 0 {
 			wg.Go(func() {
-				u := trie.NewUpdater(trie.Options{Sink: &logs[x]})
+				o := trie.Options{Sink: &logs[x], Hasher: testHashers()[x%3]}
+				u := trie.NewUpdater(o)
 				made[x], errs[x] = u.UpdatePart(7, m, root, byte(x), cs)
 			})
 		}

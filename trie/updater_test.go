@@ -61,7 +61,7 @@ func TestRandomUpdatesAreGeths(t *testing.T) {
 	for seed := range seeds(60) {
 		r := rand.New(rand.NewPCG(seed, 10))
 		forest := trietest.Forest{}
-		h := &testHasher{lanes: []int{1, 4, 8}[r.IntN(3)]}
+		h := anyHasher(r)
 		u := trie.NewUpdater(trie.Options{Sink: forest, Hasher: h})
 		accounts := make([]*account, 1+r.IntN(5))
 		for i := range accounts {
