@@ -217,19 +217,20 @@ func (b *Bulk) nextTable() uint64 {
 
 func (b *Bulk) ctx() context.Context { return context.Background() }
 
-// enter holds the build open until the function it returns is called, or says that it was ended.
-func (b *Bulk) enter() (leave func(), err error) {
+// enter holds the build open until leave is called, or says that it was ended.
+func (b *Bulk) enter() error {
 	b.life.RLock()
+	err := b.s.fail.err()
 	if b.closed {
-		b.life.RUnlock()
-		return nil, fmt.Errorf("bulk build: %w", ErrClosed)
+		err = fmt.Errorf("bulk build: %w", ErrClosed)
 	}
-	if err := b.s.fail.err(); err != nil {
+	if err != nil {
 		b.life.RUnlock()
-		return nil, err
 	}
-	return b.life.RUnlock, nil
+	return err
 }
+
+func (b *Bulk) leave() { b.life.RUnlock() }
 
 // Built returns the accounts whose storage tries are finished, in this run or in earlier ones, as
 // ranges in ascending order that do not touch.

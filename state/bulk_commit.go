@@ -20,12 +20,12 @@ import (
 func (b *Bulk) Commit(h *types.Header, c Cursor) error {
 	b.s.writing.Lock()
 	defer b.s.writing.Unlock()
-	leave, err := b.enter()
+	err := b.enter()
 	if err != nil {
 		return err
 	}
 	err = b.commit(h, c)
-	leave()
+	b.leave()
 	if e := b.pause(); e != nil {
 		err = errors.Join(err, e)
 	}

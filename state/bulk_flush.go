@@ -33,11 +33,10 @@ func (f *FlushStats) add(tables []tableMeta) {
 // others work on too: they outlive an interruption once a later Flush finishes their account. After
 // an error the rows are still there, and Flush may be called again.
 func (w *BulkRows) Flush(done ...KeyRange) (FlushStats, error) {
-	leave, err := w.b.enter()
-	if err != nil {
+	if err := w.b.enter(); err != nil {
 		return FlushStats{}, err
 	}
-	defer leave()
+	defer w.b.leave()
 	stats, err := w.flush(done)
 	if err != nil {
 		return FlushStats{}, fmt.Errorf("flush branch rows: %w", err)
@@ -76,11 +75,10 @@ func (w *BulkRows) flush(done []KeyRange) (stats FlushStats, err error) {
 
 // spillRun writes the rows in memory as a sorted run.
 func (w *BulkRows) spillRun() error {
-	leave, err := w.b.enter()
-	if err != nil {
+	if err := w.b.enter(); err != nil {
 		return err
 	}
-	defer leave()
+	defer w.b.leave()
 	tables, err := w.writeRun(&w.spill, func(*common.Hash) int { return 0 })
 	if err != nil {
 		return fmt.Errorf("spill branch rows: %w", err)

@@ -140,11 +140,10 @@ func (b *Bulk) Code(code []byte) error {
 
 // loads runs f, which adds to what is loaded.
 func (b *Bulk) loads(f func(l *loader) error) error {
-	leave, err := b.enter()
-	if err != nil {
+	if err := b.enter(); err != nil {
 		return err
 	}
-	defer leave()
+	defer b.leave()
 	if b.rebuild {
 		return fmt.Errorf("%w: a rebuild loads nothing", errors.ErrUnsupported)
 	}
@@ -224,11 +223,10 @@ func (b *Bulk) paths(tables []tableMeta) []string {
 // Sync makes everything that was added so far durable, and visible to readers that are made or
 // refreshed after it. Tables are cut for it, so call it for a reason.
 func (b *Bulk) Sync() error {
-	leave, err := b.enter()
-	if err != nil {
+	if err := b.enter(); err != nil {
 		return err
 	}
-	defer leave()
+	defer b.leave()
 	if err := b.sync(); err != nil {
 		return fmt.Errorf("sync bulk build: %w", err)
 	}

@@ -175,11 +175,10 @@ func (b *Bulk) DropStorage(account common.Hash) error {
 }
 
 func (b *Bulk) fix(add func(f *fixes)) error {
-	leave, err := b.enter()
-	if err != nil {
+	if err := b.enter(); err != nil {
 		return err
 	}
-	defer leave()
+	defer b.leave()
 	b.mu.Lock()
 	add(&b.fixes)
 	n := b.fixes.len()

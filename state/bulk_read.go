@@ -25,11 +25,10 @@ type BulkReader struct {
 
 // NewReader returns a reader that sees what was durable when it was made: see Sync.
 func (b *Bulk) NewReader() (*BulkReader, error) {
-	leave, err := b.enter()
-	if err != nil {
+	if err := b.enter(); err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer b.leave()
 	b.s.mu.Lock()
 	b.s.users++
 	b.s.mu.Unlock()
@@ -71,11 +70,10 @@ func (r *BulkReader) Refresh() error {
 	if r.closed {
 		return fmt.Errorf("refresh reader: %w", ErrClosed)
 	}
-	leave, err := r.b.enter()
-	if err != nil {
+	if err := r.b.enter(); err != nil {
 		return err
 	}
-	defer leave()
+	defer r.b.leave()
 	if err := r.release(); err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 const (
 	// defaultRowBytes bounds the rows that a BulkRows holds in memory.
 	defaultRowBytes = 16 << 20
-	rowRefBytes     = 32 // of memory for each row beside its bytes
+	rowRefBytes     = 2 * 24 // of memory for each row beside its bytes
+	rowTrieBytes    = 3 * 32 // and for each account
 )
 
 // BulkRows collects branch rows in any order and writes them as sorted tables. It is for one
@@ -25,8 +26,10 @@ type BulkRows struct {
 
 	mem      []byte // of each row: path, one byte a nibble, then the row
 	accounts []common.Hash
-	trie     int // index of the account that came last
+	index    map[common.Hash]uint32 // of accounts
+	trie     int                    // index of the account that came last
 	refs     [numBranchSpaces][]rowRef
+	sorter   rowSorter
 	fixes    fixes
 
 	runs  []tableMeta // written before, not in the manifest
@@ -44,12 +47,11 @@ const (
 
 // rowRef is a collected row.
 type rowRef struct {
-	account uint64 // the hash's first 8 bytes
-	rank    uint64 // the path's first 16 nibbles
-	trie    uint32 // index in BulkRows.accounts
-	off     uint32 // in BulkRows.mem
-	nRow    uint16
-	nPath   uint8
+	rank  uint64 // the path's first 16 nibbles
+	trie  uint32 // index in BulkRows.accounts
+	off   uint32 // in BulkRows.mem
+	nRow  uint16
+	nPath uint8
 }
 
 // rowDrop voids the rows of an account in the first n runs.
@@ -59,16 +61,23 @@ type rowDrop struct {
 }
 
 // NewRows returns a writer of branch rows.
-func (b *Bulk) NewRows() *BulkRows { return &BulkRows{b: b, max: defaultRowBytes, trie: -1} }
+func (b *Bulk) NewRows() *BulkRows {
+	index := make(map[common.Hash]uint32)
+	return &BulkRows{b: b, max: defaultRowBytes, trie: -1, index: index}
+}
 
 // PutStorageBranch adds a row of the account's storage trie. Everything is copied.
 func (w *BulkRows) PutStorageBranch(account *common.Hash, p trie.Path, br trie.Branch) error {
 	if w.trie < 0 || w.accounts[w.trie] != *account {
-		w.trie = len(w.accounts)
-		w.accounts = append(w.accounts, *account)
+		i, ok := w.index[*account]
+		if !ok {
+			i = uint32(len(w.accounts))
+			w.index[*account] = i
+			w.accounts = append(w.accounts, *account)
+		}
+		w.trie = int(i)
 	}
-	r := rowRef{account: binary.BigEndian.Uint64(account[:]), trie: uint32(w.trie)}
-	return w.put(storageBranches, r, &p, &br)
+	return w.put(storageBranches, rowRef{trie: uint32(w.trie)}, &p, &br)
 }
 
 // PutAccountBranch adds a row of the account trie. A build that was cut off has lost these rows
@@ -101,9 +110,11 @@ func (w *BulkRows) DropStorage(account common.Hash) {
 
 // Drop voids all rows of the account's storage trie that were put since the last Flush.
 func (w *BulkRows) Drop(account *common.Hash) {
-	w.refs[storageBranches] = slices.DeleteFunc(w.refs[storageBranches], func(r rowRef) bool {
-		return w.accounts[r.trie] == *account
-	})
+	if i, ok := w.index[*account]; ok {
+		w.refs[storageBranches] = slices.DeleteFunc(w.refs[storageBranches], func(r rowRef) bool {
+			return r.trie == i
+		})
+	}
 	w.fixes.roots = slices.DeleteFunc(w.fixes.roots, func(f rootFix) bool {
 		return f.account == *account
 	})
@@ -133,6 +144,7 @@ func (w *BulkRows) Discard() {
 // clear forgets the rows in memory.
 func (w *BulkRows) clear() {
 	w.mem, w.accounts, w.trie = w.mem[:0], w.accounts[:0], -1
+	clear(w.index)
 	for i := range w.refs {
 		w.refs[i] = w.refs[i][:0]
 	}
@@ -141,35 +153,7 @@ func (w *BulkRows) clear() {
 // Buffered is the number of bytes of rows and corrections in memory.
 func (w *BulkRows) Buffered() int {
 	n := len(w.refs[accountBranches]) + len(w.refs[storageBranches])
-	return len(w.mem) + n*rowRefBytes + len(w.accounts)*common.HashLength + w.fixes.bytes()
-}
-
-// sort puts the rows in order of key.
-func (w *BulkRows) sort() {
-	for _, refs := range w.refs {
-		slices.SortFunc(refs, w.compare)
-	}
-}
-
-func (w *BulkRows) compare(x, y rowRef) int {
-	if x.trie != y.trie {
-		if x.account != y.account {
-			if x.account < y.account {
-				return -1
-			}
-			return 1
-		}
-		if c := bytes.Compare(w.accounts[x.trie][:], w.accounts[y.trie][:]); c != 0 {
-			return c
-		}
-	}
-	if x.rank != y.rank {
-		if x.rank < y.rank {
-			return -1
-		}
-		return 1
-	}
-	return bytes.Compare(w.path(&x), w.path(&y))
+	return len(w.mem) + n*rowRefBytes + len(w.accounts)*rowTrieBytes + w.fixes.bytes()
 }
 
 func (w *BulkRows) path(r *rowRef) []byte { return w.mem[r.off:][:r.nPath] }

@@ -27,10 +27,13 @@ func crashFS(m *vfs.MemFS) CrashFS { return CrashFS{m, new(sync.RWMutex)} }
 
 // Crash returns the file system as it is after losing power now: what was synced is there, all
 // else is lost. The receiver lives on. Crash may run beside any other call.
-func (c CrashFS) Crash() CrashFS {
+func (c CrashFS) Crash() CrashFS { return c.crash(vfs.CrashCloneCfg{}) }
+
+// crash is Crash, where some of what was not synced may be there.
+func (c CrashFS) crash(keep vfs.CrashCloneCfg) CrashFS {
 	c.linking.Lock()
 	defer c.linking.Unlock()
-	return crashFS(c.MemFS.CrashClone(vfs.CrashCloneCfg{}))
+	return crashFS(c.MemFS.CrashClone(keep))
 }
 
 // Link implements FS.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -99,7 +98,7 @@ func (t *tableWriter) create(first []byte) error {
 	if err != nil {
 		return t.fail(err)
 	}
-	t.w, t.n = sstable.NewWriter(objstorageprovider.NewFileWritable(f), *t.opts), 0
+	t.w, t.n = sstable.NewWriter(newTableFile(f), *t.opts), 0
 	return nil
 }
 
