@@ -47,7 +47,10 @@ type Bulk struct {
 	fs      vfs.FS // not the guarding one: see tableWriter
 	dir     string
 
+	fanIn int // tables that a merge reads at once
+
 	flatOptions, rowOptions sstable.WriterOptions
+	readOptions             sstable.ReaderOptions
 
 	// life is held for reading by whatever works on files or database, for writing to end the build.
 	life   sync.RWMutex
@@ -114,8 +117,10 @@ func (s *Store) beginBulk(what string, make func() (*Bulk, error)) (*Bulk, error
 }
 
 func (s *Store) newBulk(o BulkOptions, rebuild bool) *Bulk {
-	b := &Bulk{s: s, o: o, rebuild: rebuild, fs: s.opts.FS, dir: s.bulkDir()}
+	b := &Bulk{s: s, o: o, rebuild: rebuild, fs: s.opts.FS, dir: s.bulkDir(),
+		fanIn: maxMergeFiles}
 	b.flatOptions, b.rowOptions = s.tableOptions(), s.branchOptions()
+	b.readOptions = s.readerOptions()
 	b.load.init(b)
 	return b
 }

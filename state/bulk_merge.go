@@ -54,8 +54,8 @@ func groupLen(tables []tableMeta) int {
 // mergeGroup merges sorted tables, some at a time where too many of them overlap in one place.
 func (b *Bulk) mergeGroup(group []tableMeta) ([]tableMeta, error) {
 	var made []tableMeta // by a merge of some
-	for depth(group) > maxMergeFiles {
-		some, rest := group[:maxMergeFiles], group[maxMergeFiles:]
+	for depth(group) > b.fanIn {
+		some, rest := group[:b.fanIn], group[b.fanIn:]
 		merged, err := b.merge(some)
 		if err != nil {
 			return nil, err

@@ -119,24 +119,26 @@ func (r *BulkReader) NextSlot() (slot *common.Hash, value []byte, ok bool, err e
 }
 
 // NextStorageAccount returns the first account with slots behind the given one, nil being before
-// all. It leaves the reader at that account's first slot.
+// all, and goes to its first slot.
 func (r *BulkReader) NextStorageAccount(after *common.Hash) (
 	account common.Hash, ok bool, err error) {
-	var from common.Hash
+	key := appendHashKey(r.lower[:0], spaceSlot, &common.Hash{})
 	if after != nil {
-		if from, ok = increment(*after); !ok {
-			return account, false, nil
+		if next, more := increment(*after); more {
+			copy(key[1:], next[:])
+		} else {
+			key[0]++ // behind all
 		}
 	}
-	r.slots.seek(appendHashKey(r.lower[:0], spaceSlot, &from))
-	key, err := r.slots.peek()
-	if key == nil {
+	r.slots.seek(key)
+	if key, err = r.slots.peek(); key == nil {
 		return account, false, err
 	}
 	if len(key) != slotKeyLen {
 		return account, false, fmt.Errorf("%w: slot with key %x", ErrCorrupt, key)
 	}
-	return common.Hash(key[1:]), true, nil
+	r.account = common.Hash(key[1:])
+	return r.account, true, nil
 }
 
 // SeekAccounts goes to the first account at from or behind it.
@@ -205,8 +207,7 @@ func (r *BulkReader) corrected(slim, root []byte) ([]byte, error) {
 type forward struct {
 	it           *pebble.Iterator
 	lower, upper []byte
-	// gap is where the rows that it is known to lack begin: none lies from gap on and below the row
-	// it stands at. Empty where nothing is known.
+	// Where known is set, no row lies from gap on and below the row it stands at.
 	gap   []byte
 	known bool
 	at    bool // it stands at a row
@@ -231,7 +232,7 @@ func (f *forward) seek(key []byte) {
 
 // step moves on from a row that was handed out.
 func (f *forward) step() {
-	f.gap, f.known, f.taken = append(f.gap[:0], f.it.Key()...), true, false
+	f.gap, f.known, f.taken = append(append(f.gap[:0], f.it.Key()...), 0), true, false
 	f.at = f.it.Next()
 }
 

@@ -124,9 +124,11 @@ func pebbleOptions(o *Options, fs vfs.FS, fail *failure) *pebble.Options {
 	for i := range p.Levels {
 		// Large blocks: fewer index entries to search, and the cache holds state that is read once.
 		p.Levels[i].BlockSize = 16 << 10
-		if i < len(p.Levels)-1 {
-			// On the last level a filter would answer "perhaps" to nearly every read.
-			p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		if i == len(p.Levels)-1 {
+			// On the last level a filter would answer "perhaps" to nearly every read. Pebble does not
+			// ask one there either.
+			p.Levels[i].FilterPolicy = pebble.NoFilterPolicy
 		}
 	}
 	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings {

@@ -162,6 +162,12 @@ func (s *Store) tableOptions() sstable.WriterOptions {
 	return o.MakeWriterOptions(len(o.Levels)-1, s.db.TableFormat())
 }
 
+func (s *Store) readerOptions() sstable.ReaderOptions {
+	o := pebbleOptions(&s.opts, s.fs, s.fail)
+	o.EnsureDefaults()
+	return o.MakeReaderOptions()
+}
+
 // branchOptions are those of tables of branch rows: hashes, which no compression makes smaller.
 func (s *Store) branchOptions() sstable.WriterOptions {
 	o := s.tableOptions()
@@ -193,7 +199,7 @@ func (b *Bulk) openTable(m *tableMeta) (*tableReader, error) {
 		err = fmt.Errorf("%w: table %s has %d bytes, not %d", ErrCorrupt, path, readable.Size(), m.size)
 		return nil, errors.Join(err, readable.Close())
 	}
-	r, err := sstable.NewReader(b.ctx(), readable, b.readerOptions())
+	r, err := sstable.NewReader(b.ctx(), readable, b.readOptions)
 	if err != nil {
 		err = fmt.Errorf("read table %s: %w", path, readError(err))
 		return nil, errors.Join(err, readable.Close())
@@ -204,12 +210,6 @@ func (b *Bulk) openTable(m *tableMeta) (*tableReader, error) {
 		return nil, errors.Join(err, r.Close())
 	}
 	return &tableReader{r: r, it: it, meta: m}, nil
-}
-
-func (b *Bulk) readerOptions() sstable.ReaderOptions {
-	o := pebbleOptions(&b.s.opts, b.s.fs, b.s.fail)
-	o.EnsureDefaults()
-	return o.MakeReaderOptions()
 }
 
 // next moves to the next row, the first one at the start; false behind the last one and on errors.
