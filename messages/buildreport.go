@@ -31,7 +31,7 @@ type BuildReport struct {
 	Flushes     int     `json:"flushes"`
 	Jobs        int     `json:"jobs"`
 	JobsLost    int     `json:"jobs_lost"`   // to workers that failed; run again
-	JobsStolen  int     `json:"runs_stolen"` // halves of a worker's run that another one took
+	RunsStolen  int     `json:"runs_stolen"` // halves of a worker's run that another one took
 	HandedBack  int     `json:"handed_back"` // accounts that turned out larger than was known
 
 	Accounts     int   `json:"accounts"`

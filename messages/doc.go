@@ -18,5 +18,6 @@
 //	               SurveyTrie                     TrieSurveyed
 //	               JoinTrie                       TriesBuilt
 //	RowFlush       FlushRows                      RowsFlushed
+//	both           Confirm                        Confirmed
 //	Supervisor     FindActors                     ActorsFound
 package messages

@@ -64,6 +64,8 @@ type StorageBuilt struct {
 	Results []StorageResult
 	Orphans []OrphanStorage
 	Done    bool
+	// Err says why what lies between the accounts could not be looked through. It comes with Done.
+	Err error
 }
 
 // StorageKind says how an account's trie was built.

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
 )
 
@@ -16,6 +17,8 @@ type TrieUnit struct {
 	AccountTrie bool
 	// Prefix is the path below which the part lies; the zero path is all of the trie.
 	Prefix trie.Path
+	// Part says that the top is wanted, to be joined with other parts, not a root.
+	Part bool
 	// SweepFrom is where to look for slot rows without an account: from there up to Account, only
 	// where Sweep is set.
 	SweepFrom common.Hash
@@ -30,12 +33,16 @@ type BuildTries struct {
 	Job    uint64 // a new number for each hand-out
 	Units  []TrieUnit
 	Kind   StorageKind
-	Buffer int // that the rows go to: the worker's own until it answers
+	Buffer int  // that the rows go to: the worker's own until it answers
+	Fresh  bool // the buffer is to be emptied first
 	// Limit is the number of leaves above which a unit is handed back, 0: none.
 	Limit int
 	// Generation says how new the view of the flat rows has to be.
 	Generation uint64
-	ReplyTo    *actor.PID
+	// Follows says that there was work when the worker's job before ended, so that the time since
+	// is turnover.
+	Follows bool
+	ReplyTo *actor.PID
 }
 
 // SurveyTrie asks a TrieBuild how a large trie, or a part of one, can be split.
@@ -45,6 +52,7 @@ type SurveyTrie struct {
 	PartLeaves int // leaves that a part aims at
 	MaxParts   int
 	Generation uint64
+	Follows    bool // as in BuildTries
 	ReplyTo    *actor.PID
 }
 
@@ -54,6 +62,8 @@ type JoinTrie struct {
 	Unit    TrieUnit
 	Parts   []trie.Part
 	Buffer  int
+	Fresh   bool // the buffer is to be emptied first
+	Follows bool // as in BuildTries
 	ReplyTo *actor.PID
 }
 
@@ -96,19 +106,16 @@ type TrieSurveyed struct {
 	Err     error
 }
 
-// AccountRange is the account hashes from From to To, both included.
-type AccountRange struct{ From, To common.Hash }
-
 // StorageRoot is an account's storage root.
 type StorageRoot struct{ Account, Root common.Hash }
 
 // FlushRows asks a RowFlush to store what a buffer holds, and to note what is built by it.
 type FlushRows struct {
 	Segment uint64
-	Buffer  int             // the flusher's own until it answers
-	Done    []AccountRange  // ascending: all of their storage tries are built
-	Roots   []StorageRoot   // that the flat account rows do not have yet
-	Orphans []OrphanStorage // storage to drop
+	Buffer  int              // the flusher's own until it answers
+	Done    []state.KeyRange // ascending: all of their storage tries are built
+	Roots   []StorageRoot    // that the flat account rows do not have yet
+	Orphans []OrphanStorage  // storage to drop
 	ReplyTo *actor.PID
 }
 
@@ -120,3 +127,13 @@ type RowsFlushed struct {
 	Times   JobTimes
 	Err     error // nothing of it counts as stored
 }
+
+// Confirm asks a TrieBuild or RowFlush that was restarted for a sign: what it had in hand before,
+// and has not answered by then, is lost.
+type Confirm struct {
+	Token   uint64
+	ReplyTo *actor.PID
+}
+
+// Confirmed is the sign.
+type Confirmed struct{ Token uint64 }

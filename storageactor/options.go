@@ -19,8 +19,8 @@ type Options struct {
 	// workers build on. They wait for the disk rather than for a core. Default: half of Workers,
 	// rounded up.
 	Flushers int
-	// Buffers is the number of row buffers. A worker has one while it is at a run of accounts; the
-	// others are being flushed. Default: 2 x Workers + 1.
+	// Buffers is the number of row buffers. A worker has one while it is at a segment, and a second
+	// one where its next job begins another; the others are being flushed. Default: 3 x Workers.
 	Buffers int
 
 	// LargeLeaves is the number of leaves from which on an account is built alone: below, what jobs
@@ -39,13 +39,14 @@ type Options struct {
 
 	// SegmentAccounts and SegmentLeaves bound a segment: the contiguous run of accounts that one
 	// worker builds, batch by batch, and that is flushed as a whole, so that a flush costs little
-	// for each account and tables of different workers do not overlap. Defaults: 4,096 and 1 << 20.
+	// for each account and tables of different workers do not overlap. Defaults: 2,048 and 1 << 20.
 	SegmentAccounts int
 	SegmentLeaves   int
-	// SegmentBytes is the size of a buffer at which its segment ends. Default: 32 MiB.
+	// SegmentBytes is the size of a buffer at which its segment ends: below the 16 MiB at which
+	// state.BulkRows spills, which would cost a merge. Default: 12 MiB.
 	SegmentBytes int
-	// Credit is how many accounts a requester may have outstanding (I4). Default: four segments for
-	// each worker.
+	// Credit is how many accounts a requester may have outstanding (I4). Default: a segment for each
+	// buffer, and two more for each worker that wait.
 	Credit int
 
 	// JobAttempts is how often a job is handed out before it is taken apart, and at last its account
@@ -70,16 +71,16 @@ const maxParts = 16_384
 func (o *Options) Validate() error {
 	setDefault(&o.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
 	setDefault(&o.Flushers, (o.Workers+1)/2)
-	setDefault(&o.Buffers, 2*o.Workers+1)
+	setDefault(&o.Buffers, 3*o.Workers)
 	setDefault(&o.LargeLeaves, 50_000)
 	setDefault(&o.SplitLeaves, 4*o.LargeLeaves)
 	setDefault(&o.PartLeaves, o.LargeLeaves)
 	setDefault(&o.BatchAccounts, 64)
 	setDefault(&o.BatchLeaves, 32_768)
-	setDefault(&o.SegmentAccounts, 4096)
+	setDefault(&o.SegmentAccounts, 2048)
 	setDefault(&o.SegmentLeaves, 1<<20)
-	setDefault(&o.SegmentBytes, 32<<20)
-	setDefault(&o.Credit, 4*o.Workers*o.SegmentAccounts)
+	setDefault(&o.SegmentBytes, 12<<20)
+	setDefault(&o.Credit, (o.Buffers+2*o.Workers)*o.SegmentAccounts)
 	setDefault(&o.JobAttempts, 3)
 	if o.SampleEvery == 0 {
 		o.SampleEvery = time.Second

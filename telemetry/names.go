@@ -12,6 +12,9 @@ const (
 	SpanStorageRoots = "storage.roots"
 	SpanAccountRoot  = "account.root"
 	SpanStateCommit  = "state.commit"
+	SpanStoragePhase = "storage.phase"
+	SpanStorageSlot  = "storage.slot"  // a worker's job
+	SpanStorageFlush = "storage.flush" // of a segment's rows
 )
 
 // Keys of span attributes. Addresses, slots and hashes are for spans only: as attributes of a
@@ -21,4 +24,12 @@ const (
 	AttrBlockHash   = "balsa.block.hash" // hex with 0x
 	AttrAccounts    = "balsa.accounts"   // accounts that the block changes
 	AttrSlots       = "balsa.slots"      // storage slots that the block changes
+
+	AttrPhase    = "balsa.storage.phase"    // storage or accounts
+	AttrKind     = "balsa.storage.kind"     // batch, large, range, survey or join
+	AttrSlot     = "balsa.storage.slot"     // the worker's number
+	AttrLeaves   = "balsa.storage.leaves"   // leaves that a job built on
+	AttrRows     = "balsa.storage.rows"     // branch rows that a job made
+	AttrBytes    = "balsa.storage.bytes"    // bytes that a flush wrote
+	AttrTurnover = "balsa.storage.turnover" // seconds since the worker's job before
 )

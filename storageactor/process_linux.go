@@ -1,0 +1,36 @@
+package storageactor
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadCPU is the processor time of the calling thread.
+func threadCPU() time.Duration {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// processUsage asks the operating system about this process.
+func processUsage() (u usage) {
+	var r unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &r) == nil {
+		u.user, u.system = time.Duration(r.Utime.Nano()), time.Duration(r.Stime.Nano())
+		u.rssMax = int64(r.Maxrss) << 10
+	}
+	// Fields in pages: size, resident, ... (proc(5)).
+	if b, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if f := bytes.Fields(b); len(f) > 1 {
+			pages, _ := strconv.ParseInt(string(f[1]), 10, 64)
+			u.rss = pages * int64(os.Getpagesize())
+		}
+	}
+	return u
+}

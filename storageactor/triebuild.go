@@ -1,0 +1,117 @@
+package storageactor
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/balsa-sync/balsa/actors"
+	"github.com/balsa-sync/balsa/messages"
+	"github.com/balsa-sync/balsa/telemetry"
+)
+
+// trieBuild is the TrieBuild actor: one job a message. Between jobs it keeps its view of the flat
+// rows, its trie builder and its iterator, and nothing that a restart would miss.
+type trieBuild struct {
+	cfg     *Config
+	slot    int
+	hold    *hold
+	builder *builder
+	ended   time.Time // of the job before
+}
+
+// Receive implements actor.Actor.
+func (t *trieBuild) Receive(c actor.Context) {
+	if t.cfg.onMessage != nil {
+		t.cfg.onMessage(c.Message())
+	}
+	switch m := c.Message().(type) {
+	case *actor.Restarting, *actor.Stopping:
+		t.builder.closeReader()
+	case *messages.Confirm:
+		c.Send(m.ReplyTo, &messages.Confirmed{Token: m.Token})
+	case *messages.BuildTries:
+		t.buildTries(c, m)
+	case *messages.SurveyTrie:
+		t.surveyTrie(c, m)
+	case *messages.JoinTrie:
+		t.joinTrie(c, m)
+	}
+}
+
+func (t *trieBuild) buildTries(c actor.Context, m *messages.BuildTries) {
+	rows := t.hold.rows[m.Buffer]
+	out := &messages.TriesBuilt{Job: m.Job}
+	times, since := t.measure(func() {
+		out.Outcomes = t.builder.build(m, rows)
+		out.Buffered = rows.Buffered()
+	})
+	out.Times = times
+	t.hold.instruments.built(out.Outcomes)
+	t.answer(c, m.ReplyTo, out, m.Kind.String(), since, m.Follows, &times, out.Outcomes)
+}
+
+func (t *trieBuild) surveyTrie(c actor.Context, m *messages.SurveyTrie) {
+	var out *messages.TrieSurveyed
+	times, since := t.measure(func() {
+		var err error
+		out, err = t.builder.survey(m)
+		out.Err = err
+	})
+	out.Times = times
+	t.answer(c, m.ReplyTo, out, "survey", since, m.Follows, &times, nil)
+}
+
+func (t *trieBuild) joinTrie(c actor.Context, m *messages.JoinTrie) {
+	rows := t.hold.rows[m.Buffer]
+	out := &messages.TriesBuilt{Job: m.Job}
+	times, since := t.measure(func() {
+		out.Outcomes = []messages.TrieOutcome{t.builder.join(m, rows)}
+		out.Buffered = rows.Buffered()
+	})
+	out.Times = times
+	t.hold.instruments.built(out.Outcomes)
+	t.answer(c, m.ReplyTo, out, "join", since, m.Follows, &times, out.Outcomes)
+}
+
+// measure times a job and the time since the one before. The goroutine stays on one thread, whose
+// processor time it takes.
+func (t *trieBuild) measure(job func()) (times messages.JobTimes, since time.Duration) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	clock := t.cfg.System.Clock()
+	times.Started = clock.Now()
+	if !t.ended.IsZero() {
+		since = times.Started.Sub(t.ended)
+	}
+	cpu := threadCPU()
+	job()
+	times.CPU = threadCPU() - cpu
+	times.Ended = clock.Now()
+	t.ended = times.Ended
+	return times, since
+}
+
+// answer sends a job's result, in the job's span.
+func (t *trieBuild) answer(c actor.Context, to *actor.PID, m any, kind string, since time.Duration,
+	follows bool, times *messages.JobTimes, outcomes []messages.TrieOutcome) {
+	ctx, span := t.cfg.Tracer.Start(actors.Ctx(c), telemetry.SpanStorageSlot,
+		trace.WithTimestamp(times.Started))
+	if span.IsRecording() {
+		leaves, rows := 0, 0
+		for i := range outcomes {
+			leaves, rows = leaves+outcomes[i].Leaves, rows+outcomes[i].Rows
+		}
+		span.SetAttributes(
+			attribute.Int(telemetry.AttrSlot, t.slot), attribute.String(telemetry.AttrKind, kind),
+			attribute.Int(telemetry.AttrAccounts, len(outcomes)),
+			attribute.Int(telemetry.AttrLeaves, leaves), attribute.Int(telemetry.AttrRows, rows),
+			attribute.Float64(telemetry.AttrTurnover, since.Seconds()))
+	}
+	span.End(trace.WithTimestamp(times.Ended))
+	t.cfg.System.Send(ctx, to, m)
+	t.hold.instruments.worked(kind, since, follows, times)
+}
