@@ -7,6 +7,7 @@
 // that take the same number of 136-byte blocks run together best.
 //
 //	lanes  needs                              what it is
+//	8      amd64 with AVX-512 F, BW, BMI2     avx512_amd64.s
 //	4      amd64 with AVX2                    avx2_amd64.s
 //	1      anything                           golang.org/x/crypto/sha3
 //

@@ -8,7 +8,8 @@ import (
 
 // files are what is generated, by name.
 var files = map[string]func() *program{
-	"avx2_amd64.s": avx2,
+	"avx2_amd64.s":   avx2,
+	"avx512_amd64.s": avx512,
 }
 
 func main() {
