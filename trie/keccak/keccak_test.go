@@ -89,15 +89,3 @@ func TestHashingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations a run", n)
 	}
 }
-
-func BenchmarkHash(b *testing.B) {
-	h := keccak.New()
-	ms := make([]keccak.Message, 64)
-	for i := range ms {
-		ms[i] = keccak.Message{Data: make([]byte, 100, 136), Out: new([32]byte)}
-	}
-	b.SetBytes(100)
-	for i := 0; i < b.N; i += len(ms) {
-		h.Hash(ms)
-	}
-}

@@ -38,7 +38,7 @@ func Widths() []int { return slices.Clone(widths()) }
 var widths = sync.OnceValue(func() []int {
 	var usable []int
 	for _, lanes := range kernels() {
-		if passes(lanes) {
+		if passes(lanes, runKernel) {
 			usable = append(usable, lanes)
 		}
 	}
@@ -46,7 +46,7 @@ var widths = sync.OnceValue(func() []int {
 })
 
 // passes tells whether a kernel hashes messages of one to three blocks as x/crypto does.
-func passes(lanes int) bool {
+func passes(lanes int, run func(ms []Message, blocks int)) bool {
 	for blocks := 1; blocks <= 3; blocks++ {
 		var ms, want [maxLanes]Message
 		for l := range ms {
@@ -59,7 +59,7 @@ func passes(lanes int) bool {
 			want[l] = Message{Data: ms[l].Data, Out: new([32]byte)}
 		}
 		(&scalar{newSponge()}).Hash(want[:lanes])
-		runKernel(ms[:lanes], blocks)
+		run(ms[:lanes], blocks)
 		for l := range lanes {
 			if *ms[l].Out != *want[l].Out {
 				return false

@@ -15,9 +15,11 @@ type wide struct {
 	lanes int
 	alone scalar
 
-	// waiting messages, by their number of whole blocks, during a call of Hash.
-	waiting [maxClasses][maxLanes]Message
-	count   [maxClasses]int
+	// waiting are messages by their number of whole blocks, during a call of Hash.
+	waiting [maxClasses]struct {
+		ms [maxLanes]Message
+		n  int
+	}
 }
 
 func newWide(lanes int) *wide { return &wide{lanes: lanes, alone: scalar{newSponge()}} }
@@ -25,7 +27,7 @@ func newWide(lanes int) *wide { return &wide{lanes: lanes, alone: scalar{newSpon
 func (h *wide) Lanes() int { return h.lanes }
 
 func (h *wide) Hash(ms []Message) {
-	waiting := false
+	waiting := 0
 	for len(ms) > 0 {
 		if len(ms) >= h.lanes && equalBlocks(ms[:h.lanes]) {
 			runKernel(ms[:h.lanes], len(ms[0].Data)/Rate+1)
@@ -35,18 +37,22 @@ func (h *wide) Hash(ms []Message) {
 		m := &ms[0]
 		ms = ms[1:]
 		class := len(m.Data) / Rate
-		if class >= maxClasses || !hasRoom(m) {
+		if class >= maxClasses || !hasRoom(m) || waiting == 0 && len(ms) == 0 {
 			h.alone.one(m)
 			continue
 		}
-		waiting = true
-		h.waiting[class][h.count[class]] = *m
-		if h.count[class]++; h.count[class] == h.lanes {
+		waiting++
+		w := &h.waiting[class]
+		w.ms[w.n] = *m
+		w.n++
+		if w.n == h.lanes {
+			waiting -= w.n
 			h.release(class)
 		}
 	}
-	if waiting {
-		for class := range h.waiting {
+	for class := 0; waiting > 0; class++ {
+		if n := h.waiting[class].n; n > 0 {
+			waiting -= n
 			h.release(class)
 		}
 	}
@@ -54,18 +60,17 @@ func (h *wide) Hash(ms []Message) {
 
 // release hashes the messages of a class that wait.
 func (h *wide) release(class int) {
-	n := h.count[class]
-	ms := h.waiting[class][:h.lanes]
-	if n < minFilled {
-		h.alone.Hash(ms[:n])
+	w := &h.waiting[class]
+	if w.n < minFilled {
+		h.alone.Hash(w.ms[:w.n])
 	} else {
-		for i := n; i < h.lanes; i++ {
-			ms[i] = ms[0] // an idle lane: it writes the same hash to the same place
+		for i := w.n; i < h.lanes; i++ {
+			w.ms[i] = w.ms[0] // an idle lane: it writes the same hash to the same place
 		}
-		runKernel(ms, class+1)
+		runKernel(w.ms[:h.lanes], class+1)
 	}
-	clear(ms)
-	h.count[class] = 0
+	clear(w.ms[:])
+	w.n = 0
 }
 
 // equalBlocks tells whether messages can run together.
