@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -27,6 +29,12 @@ type Report struct {
 	Slots    uint64
 	Branches uint64 // branch rows compared
 	Codes    uint64
+	// MissingCodes counts accounts whose code the store lacks. They are faults, unless the state was
+	// built without codes.
+	MissingCodes uint64
+	Headers      uint64
+	BALs         uint64 // block access lists
+	Diffs        uint64 // reverse diffs
 	// Faults names the first contradictions, a sentence each.
 	Faults []string
 	// FaultCount counts them all.
@@ -37,11 +45,14 @@ type Report struct {
 const verifyBatch = 64
 
 // Verify recomputes every trie from flat state and compares each branch row, each storage root and
-// the state root with what the store holds (I2), and each code with its hash. It works on the
-// state at the cursor, beside blocks that are applied meanwhile. progress, which may be nil, is
-// called now and then with the hash of the account that it has come to.
+// the state root with what the store holds (I2), and each code with its hash. The headers must
+// lead from the cursor to the block that the store was built at, and each has its number, its
+// access list with the right hash, and its reverse diff. Rows beside those are faults. It works on
+// the state at the cursor, beside blocks that are applied meanwhile. progress, which may be nil, is
+// called now and then with the hash of the account that it has come to; the rest is logged.
 //
-// With faults the error is ErrVerify; any other error means that it could not go on.
+// With faults, rows that do not decode among them, the error is ErrVerify; any other error means
+// that it could not go on.
 func (e *Engine) Verify(ctx context.Context, progress func(common.Hash)) (Report, error) {
 	if err := e.enter(); err != nil {
 		return Report{}, err
@@ -52,12 +63,12 @@ func (e *Engine) Verify(ctx context.Context, progress func(common.Hash)) (Report
 		return Report{}, err
 	}
 	defer view.Close()
-	v, err := newVerifier(view)
+	v, err := newVerifier(ctx, view, e.opts.Logger)
 	if err != nil {
 		return Report{}, err
 	}
 	defer v.reader.Close()
-	if err := v.run(ctx, progress); err != nil {
+	if err := v.run(progress); err != nil {
 		return v.report, err
 	}
 	if v.report.FaultCount > 0 {
@@ -81,6 +92,8 @@ type verifier struct {
 	pending  []pendingAccount
 	compared []uint64 // of the batch: rows of each account's trie that the store has
 	leaf     []byte
+	pace     pace
+	noCodes  bool // codes may be missing
 }
 
 // pendingAccount waits for its storage trie to be hashed.
@@ -90,10 +103,13 @@ type pendingAccount struct {
 	trie    int // the builder's number; -1: no slots
 }
 
-func newVerifier(view *View) (*verifier, error) {
-	v := &verifier{sn: view.sn}
+func newVerifier(ctx context.Context, view *View, log *slog.Logger) (*verifier, error) {
+	v := &verifier{sn: view.sn, pace: pace{ctx: ctx, log: log, latest: time.Now()}}
 	v.report.Cursor = view.cursor
 	var err error
+	if v.noCodes, err = v.sn.CodesMayBeMissing(); err != nil {
+		return nil, err
+	}
 	if v.reader, err = view.sn.NewReader(); err != nil {
 		return nil, err
 	}
@@ -109,14 +125,19 @@ func (v *verifier) fault(format string, args ...any) {
 	}
 }
 
-func (v *verifier) run(ctx context.Context, progress func(common.Hash)) error {
+func (v *verifier) run(progress func(common.Hash)) error {
+	if err := v.history(); err != nil {
+		return err
+	}
 	v.slots = v.sn.AllSlots()
+	v.slots.SkipBad(v.badKey)
 	defer v.slots.Close()
 	v.more = v.slots.Next()
-	v.stored.open(v.sn)
+	v.stored.open(v.sn, v.badKey)
 	defer v.stored.it.Close()
 	v.accounts.Begin(0)
 	it := v.sn.Accounts(common.Hash{})
+	it.SkipBad(v.badKey)
 	defer it.Close()
 	for it.Next() {
 		if err := v.account(it); err != nil {
@@ -129,7 +150,7 @@ func (v *verifier) run(ctx context.Context, progress func(common.Hash)) error {
 			if progress != nil {
 				progress(it.Key())
 			}
-			if err := ctx.Err(); err != nil {
+			if err := v.pace.ctx.Err(); err != nil {
 				return err
 			}
 		}
@@ -143,7 +164,7 @@ func (v *verifier) run(ctx context.Context, progress func(common.Hash)) error {
 	if err := v.flush(); err != nil {
 		return err
 	}
-	return v.finish(ctx)
+	return v.finish()
 }
 
 // account starts one account: its storage trie is built, but not hashed yet.
@@ -151,7 +172,8 @@ func (v *verifier) account(it *state.AccountIter) error {
 	hash := it.Key()
 	a, err := it.Account()
 	if err != nil {
-		return err
+		v.fault("%v", err) // its slots will be told to have no account
+		return nil
 	}
 	v.report.Accounts++
 	if err := v.orphans(&hash); err != nil {
@@ -173,6 +195,9 @@ func (v *verifier) account(it *state.AccountIter) error {
 			return err
 		}
 		if !held {
+			v.report.MissingCodes++
+		}
+		if !held && !v.noCodes {
 			v.fault("account %s: its code %s is not in the store", hash, a.CodeHash)
 		}
 	}
@@ -187,6 +212,9 @@ func (v *verifier) orphans(before *common.Hash) error {
 			return nil
 		}
 		v.fault("slot %s: its account %s does not exist", v.slots.Key(), h)
+		if err := v.pace.step("slots"); err != nil {
+			return err
+		}
 		v.more = v.slots.Next()
 	}
 	return v.slots.Error()
@@ -196,7 +224,12 @@ func (v *verifier) buildStorage(account common.Hash) (int, error) {
 	v.storage.Begin(uint32(len(v.pending) - 1))
 	for v.more && v.slots.AccountHash() == account {
 		key := v.slots.Key()
-		if err := v.storage.Leaf(&key, v.slots.Value()); err != nil {
+		if err := v.pace.step("slots"); err != nil {
+			return 0, err
+		}
+		if _, err := state.DecodeSlot(v.slots.Value()); err != nil {
+			v.fault("slot %s of account %s: %v", key, account, err)
+		} else if err := v.storage.Leaf(&key, v.slots.Value()); err != nil {
 			return 0, fmt.Errorf("account %s: %w", account, err)
 		}
 		v.report.Slots++
@@ -242,7 +275,7 @@ func (v *verifier) flush() error {
 }
 
 // finish checks the account trie and the codes.
-func (v *verifier) finish(ctx context.Context) error {
+func (v *verifier) finish() error {
 	id, err := v.accounts.End()
 	if err == nil {
 		err = v.accounts.Flush()
@@ -258,18 +291,19 @@ func (v *verifier) finish(ctx context.Context) error {
 	if err := v.surplusAtEnd(); err != nil {
 		return err
 	}
-	return v.codes(ctx)
+	return v.codes()
 }
 
-func (v *verifier) codes(ctx context.Context) error {
+func (v *verifier) codes() error {
 	it := v.sn.Codes()
+	it.SkipBad(v.badKey)
 	defer it.Close()
 	for it.Next() {
 		v.report.Codes++
 		if got := keccak.Sum(it.Value()); got != it.Key() {
 			v.fault("code %s hashes to %s", it.Key(), got)
 		}
-		if err := ctx.Err(); err != nil {
+		if err := v.pace.step("codes"); err != nil {
 			return err
 		}
 	}

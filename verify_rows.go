@@ -2,6 +2,7 @@ package balsa
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -28,6 +29,11 @@ func (c rowCheck) PutBranch(tag uint32, p trie.Path, b trie.Branch) error {
 	}
 	v.report.Branches++
 	at, got, ok, err := rows.FirstBranch(p)
+	if errors.Is(err, state.ErrBadRow) {
+		*present++ // there it is
+		v.fault("%s: the branch row %v: %v", name, p, err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -53,8 +59,9 @@ type storedRows struct {
 	more bool
 }
 
-func (s *storedRows) open(sn *state.Snapshot) {
+func (s *storedRows) open(sn *state.Snapshot, bad func(string, []byte)) {
 	s.it = sn.AllStorageBranches()
+	s.it.SkipBad(bad)
 	s.more = s.it.Next()
 }
 
@@ -92,6 +99,7 @@ func (v *verifier) surplusAtEnd() error {
 		return err
 	}
 	it := v.sn.Branches(common.Hash{}, false)
+	it.SkipBad(v.badKey)
 	defer it.Close()
 	var count uint64
 	for it.Next() {

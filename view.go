@@ -102,7 +102,7 @@ func (v *View) Proof(addr common.Address, slots ...common.Hash) (*AccountProof, 
 		p.Account = state.NewAccount()
 	}
 	if p.Proof, err = trie.Prove(r.AccountTrie(), hash); err != nil {
-		return nil, fmt.Errorf("proving account %s: %w", addr, err)
+		return nil, fmt.Errorf("proving account %s: %w", addr, proofError(err))
 	}
 	for _, slot := range slots {
 		s := SlotProof{Slot: slot}
@@ -112,10 +112,18 @@ func (v *View) Proof(addr common.Address, slots ...common.Hash) (*AccountProof, 
 				return nil, err
 			}
 			if s.Proof, err = trie.Prove(r.StorageTrie(hash), key); err != nil {
-				return nil, fmt.Errorf("proving slot %s of account %s: %w", slot, addr, err)
+				return nil, fmt.Errorf("proving slot %s of account %s: %w", slot, addr, proofError(err))
 			}
 		}
 		p.Storage = append(p.Storage, s)
 	}
 	return p, nil
+}
+
+// proofError marks an error that means that the store's rows contradict each other.
+func proofError(err error) error {
+	if errors.Is(err, trie.ErrMissingNode) || errors.Is(err, trie.ErrBadBranch) {
+		return fmt.Errorf("%w: %w", state.ErrCorrupt, err)
+	}
+	return err
 }

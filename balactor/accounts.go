@@ -25,7 +25,7 @@ func updateAccounts(u *updater, r trie.Reader, empty bool, changes []trie.Change
 		err = u.Flush()
 	}
 	if err != nil {
-		return accountsDone{}, fmt.Errorf("account trie: %w", err)
+		return accountsDone{}, fmt.Errorf("account trie: %w", trieError(err))
 	}
 	return accountsDone{root: u.Root(id), branches: u.sink.sorted()}, nil
 }
@@ -39,7 +39,7 @@ func updateParts(u *updater, r trie.Reader, m *messages.UpdateAccounts) (
 		x := run[0].Key[0] >> 4
 		part, err := u.UpdatePart(0, r, m.Root, x, run)
 		if err != nil {
-			return nil, fmt.Errorf("account trie below nibble %x: %w", x, err)
+			return nil, fmt.Errorf("account trie below nibble %x: %w", x, trieError(err))
 		}
 		out.Parts = append(out.Parts, part)
 	}
@@ -62,7 +62,7 @@ func joinParts(u *updater, r trie.Reader, root trie.Branch, done []*messages.Acc
 		err = u.Flush()
 	}
 	if err != nil {
-		return accountsDone{}, fmt.Errorf("account trie: joining its parts: %w", err)
+		return accountsDone{}, fmt.Errorf("account trie: joining its parts: %w", trieError(err))
 	}
 	return accountsDone{root: u.Root(id), branches: append(u.sink.sorted(), below...)}, nil
 }

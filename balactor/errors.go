@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/trie"
 )
 
 // Errors that a BlockRejected or RewindRejected carries, wrapped with the block.
@@ -23,11 +26,23 @@ var (
 	ErrWrongRoot     = errors.New("the state root differs from the header's")
 	ErrNotAncestor   = errors.New("the block is not an ancestor of the cursor")
 	ErrNoHistory     = errors.New("the reverse diff is not in the store any more")
-	ErrDiffMismatch  = errors.New("the reverse diff does not lead back to the parent's state")
-	ErrBusy          = errors.New("too many requests wait already; send it again later")
-	ErrWorkerFailed  = errors.New("a worker failed on every attempt at a job of this block")
-	ErrNoState       = errors.New("the store holds no state yet: run init first")
+	ErrDiffMismatch  = fmt.Errorf("%w (the reverse diff does not lead back to the parent's state)",
+		state.ErrCorrupt)
+	ErrBusy         = errors.New("too many requests wait already; send it again later")
+	ErrWorkerFailed = errors.New("a worker failed on every attempt at a job of this block")
+	ErrNoState      = errors.New("the store holds no state yet: run init first")
 )
+
+// trieError marks what an updater says where the store's rows contradict each other: the changes
+// that it is given come from rows of the same snapshot.
+func trieError(err error) error {
+	for _, damage := range []error{trie.ErrMissingNode, trie.ErrStaleChange, trie.ErrBadBranch} {
+		if errors.Is(err, damage) && !errors.Is(err, state.ErrCorrupt) {
+			return fmt.Errorf("%w: %w", state.ErrCorrupt, err)
+		}
+	}
+	return err
+}
 
 // WrongRootError is ErrWrongRoot with what is known about it.
 type WrongRootError struct {

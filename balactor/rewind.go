@@ -1,6 +1,7 @@
 package balactor
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -46,18 +47,27 @@ func undoOf(sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool)
 	return step, nil
 }
 
+// missingRow marks the error of a header or a reverse diff that is not there: the store has those
+// of every block from the one that it was built at to the cursor.
+func missingRow(err error) error {
+	if errors.Is(err, state.ErrUnknownBlock) {
+		return fmt.Errorf("%w: %w", state.ErrCorrupt, err)
+	}
+	return err
+}
+
 // undoOne finds what undoing one block needs.
 func undoOne(sn *state.Snapshot, number uint64, hash common.Hash) (*undoStep, error) {
 	h, err := sn.Header(number, hash)
 	if err != nil {
-		return nil, fmt.Errorf("header of block %d (%s): %w", number, hash, err)
+		return nil, missingRow(err)
 	}
 	ph, err := sn.Header(number-1, h.ParentHash)
 	if err != nil {
-		return nil, fmt.Errorf("header of block %d (%s): %w", number-1, h.ParentHash, err)
+		return nil, missingRow(err)
 	}
 	if _, err := sn.ReverseDiff(number, hash); err != nil {
-		return nil, fmt.Errorf("%w: block %d (%s): %w", ErrNoHistory, number, hash, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoHistory, missingRow(err))
 	}
 	return &undoStep{header: h, to: state.Cursor{
 		Number: number - 1, Hash: h.ParentHash, Root: ph.Root,

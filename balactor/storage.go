@@ -113,7 +113,9 @@ func (r *storageRun) fields(a *accountRun) (err error) {
 		a.absent = t.Slim == nil
 		a.post = state.NewAccount()
 		if !a.absent {
-			a.post, err = state.DecodeSlim(t.Slim)
+			if a.post, err = state.DecodeSlim(t.Slim); err != nil {
+				err = fmt.Errorf("%w: %w", state.ErrCorrupt, err)
+			}
 		}
 		return err
 	}
@@ -202,14 +204,14 @@ func (r *storageRun) roots() error {
 		var err error
 		reader := r.parent.StorageTrie(a.target.Hash)
 		if a.trie, err = r.updater.Update(tag, reader, a.emptyStorage, a.changes); err != nil {
-			return fmt.Errorf("account %s: storage trie: %w", nameOf(a.target), err)
+			return fmt.Errorf("account %s: storage trie: %w", nameOf(a.target), trieError(err))
 		}
 	}
 	if len(r.updater.sink.owners) == 0 {
 		return nil
 	}
 	if err := r.updater.Flush(); err != nil {
-		return fmt.Errorf("storage tries: %w", err)
+		return fmt.Errorf("storage tries: %w", trieError(err))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (sn *Snapshot) BlockHash(number uint64) (common.Hash, bool, error) {
 	}
 	k := w.it.Key()
 	if len(k) != len(lower)+common.HashLength {
-		w.fail("header")
+		w.bad("header")
 		return common.Hash{}, false, w.Error()
 	}
 	hash := common.BytesToHash(k[len(lower):])

@@ -1,6 +1,9 @@
 package state
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // ErrBadOptions: Options contradict themselves, or ask for what cannot be had.
 var ErrBadOptions = errors.New("bad options of the store")
@@ -20,11 +23,18 @@ var (
 	// ErrCorrupt: files are missing or damaged, or a row does not decode. Reads return it too.
 	ErrCorrupt = errors.New("the store is damaged: restore the directory from a copy, or build " +
 		"a new store in another directory")
+	// ErrUnusable: the file system refuses the directory: no permission, read-only, no directory, no
+	// room. The error says which, and what to do.
+	ErrUnusable = errors.New("the directory cannot be used for a store: see to it, or choose another")
 	// ErrUnfinished: a bulk build was cut off; NewBulk on a store that was opened with
 	// AllowUnfinished goes on with it, or starts anew.
 	ErrUnfinished = errors.New("the store's build was cut off: run it again, which goes on where " +
 		"it was")
 )
+
+// ErrBadRow is ErrCorrupt of one row: its key or its value is not what the key space has. The file
+// that it stands in is sound.
+var ErrBadRow = fmt.Errorf("%w (a row does not decode)", ErrCorrupt)
 
 // What the methods of an open store return.
 var (

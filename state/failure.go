@@ -7,26 +7,49 @@ import (
 
 // failure is the one-way switch from a working store to a failed one.
 type failure struct {
-	once    sync.Once
-	done    chan struct{} // closed once the store has failed
-	cause   error         // set before done is closed
-	onFatal func(error)   // may be nil
+	done  chan struct{} // closed once the store has failed
+	cause error         // set before done is closed
+
+	mu      sync.Mutex
+	failed  bool
+	open    bool        // opening is over: from then on onFatal is called
+	onFatal func(error) // may be nil
 }
 
-func newFailure(onFatal func(error)) *failure {
-	return &failure{done: make(chan struct{}), onFatal: onFatal}
-}
+func newFailure() *failure { return &failure{done: make(chan struct{})} }
 
 // set fails the store. Only the first cause counts. The callback gets a goroutine of its own: the
 // caller may hold Pebble's locks, and the callback may close snapshots.
 func (f *failure) set(cause error) {
-	f.once.Do(func() {
-		f.cause = cause
-		close(f.done)
-		if f.onFatal != nil {
-			go f.onFatal(f.err())
-		}
-	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed {
+		return
+	}
+	f.failed, f.cause = true, cause
+	close(f.done)
+	f.callLocked()
+}
+
+// opened says that the store is open, and who is to be told when it fails. Before that Open tells.
+func (f *failure) opened(onFatal func(error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open, f.onFatal = true, onFatal
+	f.callLocked()
+}
+
+func (f *failure) callLocked() {
+	if f.open && f.failed && f.onFatal != nil {
+		go f.onFatal(f.err())
+	}
+}
+
+// opening reports whether Open has not ended yet.
+func (f *failure) opening() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.open
 }
 
 // err is nil while the store works.
@@ -55,7 +78,11 @@ func (f *failure) run(op func() error) error {
 			}
 			// Fatalf has set the cause already where it ended the goroutine.
 			if r := recover(); r != nil {
-				f.set(fmt.Errorf("write: %v", r))
+				if err, ok := r.(error); ok {
+					f.set(fmt.Errorf("write: %w", err))
+				} else {
+					f.set(fmt.Errorf("write: %v", r))
+				}
 			} else {
 				f.set(fmt.Errorf("write: goroutine ended"))
 			}

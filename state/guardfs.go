@@ -10,16 +10,28 @@ import (
 )
 
 // guardFS is the file system that Pebble gets. Pebble cannot survive a failed write to its log or
-// its manifest: it panics with locks held, or released twice. So once the store is open (armed)
-// such an error fails the store and parks the goroutine instead of returning to Pebble. After the
-// failure every write parks, which ends Pebble's endless retries of flushes.
+// its manifest: it panics with locks held, or released twice. So while the store is open such an
+// error fails the store and parks the goroutine instead of returning to Pebble. After the failure
+// every write parks, which ends Pebble's endless retries of flushes.
 //
-// Errors on tables are returned: Pebble tries again.
+// Errors on tables are returned: Pebble tries again. Only while Pebble opens and works in the
+// background already is every error of a write kept from it: it would give up, and take away the
+// memory and the files that its own background goroutines still use.
 type guardFS struct {
 	vfs.FS
-	fail  *failure
-	armed atomic.Bool
+	fail *failure
+	mode atomic.Int32
+	// working is set once Pebble, in opening, has begun to write a table or a log. Before that it has
+	// no work in the background, and gives up in good order.
+	working atomic.Bool
 }
+
+// The modes of a guardFS.
+const (
+	guardOff     = iota // errors go through
+	guardOpening        // pebble.Open runs
+	guardArmed          // the store is open
+)
 
 // critical says whether Pebble survives no failed write to the file: write-ahead logs, manifests
 // and the markers that name them.
@@ -31,18 +43,35 @@ func (g *guardFS) critical(name string) bool {
 
 // before parks the goroutine where a write must not start any more.
 func (g *guardFS) before() {
-	if g.armed.Load() && g.fail.err() != nil {
+	if g.mode.Load() != guardOff && g.fail.err() != nil {
 		park()
 	}
 }
 
 // after passes err on, unless it must not reach Pebble.
 func (g *guardFS) after(err error, critical bool, op, name string) error {
-	if err != nil && critical && g.armed.Load() {
+	if err == nil {
+		return nil
+	}
+	switch g.mode.Load() {
+	case guardOpening:
+		critical = g.working.Load()
+	case guardOff:
+		critical = false
+	}
+	if critical {
 		g.fail.set(fmt.Errorf("%s %s: %w", op, name, err))
 		park()
 	}
 	return err
+}
+
+// begins notes that Pebble is about to write a file.
+func (g *guardFS) begins(name string) {
+	g.before()
+	if strings.HasSuffix(name, ".log") || strings.HasSuffix(name, ".sst") {
+		g.working.Store(true)
+	}
 }
 
 func (g *guardFS) wrap(f vfs.File, err error, op, name string) (vfs.File, error) {
@@ -54,7 +83,7 @@ func (g *guardFS) wrap(f vfs.File, err error, op, name string) (vfs.File, error)
 }
 
 func (g *guardFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	g.before()
+	g.begins(name)
 	f, err := g.FS.Create(name, c)
 	return g.wrap(f, err, "create", name)
 }
@@ -70,7 +99,7 @@ func (g *guardFS) OpenReadWrite(
 func (g *guardFS) ReuseForWrite(
 	oldname, newname string, c vfs.DiskWriteCategory,
 ) (vfs.File, error) {
-	g.before()
+	g.begins(newname)
 	f, err := g.FS.ReuseForWrite(oldname, newname, c)
 	return g.wrap(f, err, "reuse", newname)
 }
@@ -78,7 +107,7 @@ func (g *guardFS) ReuseForWrite(
 // OpenDir gives a handle for syncing. The directory holds the logs' and manifests' names.
 func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	f, err := g.FS.OpenDir(name)
-	if err != nil {
+	if g.after(err, false, "open", name) != nil {
 		return nil, err
 	}
 	return &guardFile{File: f, fs: g, name: name, critical: true}, nil
@@ -97,17 +126,23 @@ func (g *guardFS) Rename(oldname, newname string) error {
 // Remove and RemoveAll of what is no longer needed may fail without harm.
 func (g *guardFS) Remove(name string) error {
 	g.before()
-	return g.FS.Remove(name)
+	return g.after(g.FS.Remove(name), false, "remove", name)
 }
 
 func (g *guardFS) RemoveAll(name string) error {
 	g.before()
-	return g.FS.RemoveAll(name)
+	return g.after(g.FS.RemoveAll(name), false, "remove", name)
 }
 
 func (g *guardFS) MkdirAll(dir string, perm os.FileMode) error {
 	g.before()
-	return g.FS.MkdirAll(dir, perm)
+	return g.after(g.FS.MkdirAll(dir, perm), false, "make", dir)
+}
+
+// List is asked at the end of opening, when there is background work.
+func (g *guardFS) List(dir string) ([]string, error) {
+	names, err := g.FS.List(dir)
+	return names, g.after(err, false, "list", dir)
 }
 
 func (g *guardFS) Unwrap() vfs.FS { return g.FS }

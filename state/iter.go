@@ -17,6 +17,7 @@ type walk struct {
 	it    *pebble.Iterator
 	begun bool
 	err   error
+	skip  func(what string, key []byte) // see SkipBad; may be nil
 }
 
 // walk starts an iterator over the rows from lower on and below upper; nil is no bound.
@@ -67,9 +68,17 @@ func (w *walk) Close() error {
 	return err
 }
 
-// fail stops the walk at a row whose key does not parse.
-func (w *walk) fail(what string) bool {
-	w.err = fmt.Errorf("%w: %s with key %x", ErrCorrupt, what, w.it.Key())
+// SkipBad makes Next pass over rows whose keys do not parse, instead of stopping at them, and calls
+// f with each: what it should be, and its key, which is valid during the call only.
+func (w *walk) SkipBad(f func(what string, key []byte)) { w.skip = f }
+
+// bad deals with a row whose key does not parse, and reports whether to go on behind it.
+func (w *walk) bad(what string) bool {
+	if w.skip != nil {
+		w.skip(what, w.it.Key())
+		return true
+	}
+	w.err = fmt.Errorf("%w: %s with key %x", ErrBadRow, what, w.it.Key())
 	return false
 }
 
@@ -87,15 +96,16 @@ func (sn *Snapshot) Accounts(from common.Hash) *AccountIter {
 
 // Next moves to the next account.
 func (i *AccountIter) Next() bool {
-	if !i.walk.Next() {
-		return false
+	for i.walk.Next() {
+		if k := i.it.Key(); len(k) == accountKeyLen {
+			copy(i.key[:], k[1:])
+			return true
+		}
+		if !i.bad("account") {
+			return false
+		}
 	}
-	k := i.it.Key()
-	if len(k) != accountKeyLen {
-		return i.fail("account")
-	}
-	copy(i.key[:], k[1:])
-	return true
+	return false
 }
 
 // Key returns the account's address hash.
@@ -124,16 +134,17 @@ func (sn *Snapshot) AllSlots() *SlotIter {
 
 // Next moves to the next slot.
 func (i *SlotIter) Next() bool {
-	if !i.walk.Next() {
-		return false
+	for i.walk.Next() {
+		if k := i.it.Key(); len(k) == slotKeyLen {
+			copy(i.account[:], k[1:])
+			copy(i.key[:], k[accountKeyLen:])
+			return true
+		}
+		if !i.bad("slot") {
+			return false
+		}
 	}
-	k := i.it.Key()
-	if len(k) != slotKeyLen {
-		return i.fail("slot")
-	}
-	copy(i.account[:], k[1:])
-	copy(i.key[:], k[accountKeyLen:])
-	return true
+	return false
 }
 
 // AccountHash returns the hash of the account that the slot belongs to.
@@ -168,23 +179,29 @@ func (sn *Snapshot) AllStorageBranches() *BranchIter {
 
 // Next moves to the next branch row.
 func (i *BranchIter) Next() bool {
-	if !i.walk.Next() {
-		return false
+	for i.walk.Next() {
+		if i.parse(i.it.Key()[1:]) {
+			return true
+		}
+		if !i.bad("branch row") {
+			return false
+		}
 	}
-	k := i.it.Key()[1:]
+	return false
+}
+
+// parse takes a key without its space apart.
+func (i *BranchIter) parse(k []byte) bool {
 	if i.storage {
 		if len(k) < common.HashLength {
-			return i.fail("branch row")
+			return false
 		}
 		copy(i.account[:], k)
 		k = k[common.HashLength:]
 	}
 	p, err := parsePath(k)
-	if err != nil {
-		return i.fail("branch row")
-	}
 	i.path = p
-	return true
+	return err == nil
 }
 
 // AccountHash returns the account that the storage trie belongs to, zero for the account trie.
@@ -215,15 +232,16 @@ func (sn *Snapshot) Codes() *CodeIter {
 
 // Next moves to the next code.
 func (i *CodeIter) Next() bool {
-	if !i.walk.Next() {
-		return false
+	for i.walk.Next() {
+		if k := i.it.Key(); len(k) == accountKeyLen {
+			copy(i.key[:], k[1:])
+			return true
+		}
+		if !i.bad("code") {
+			return false
+		}
 	}
-	k := i.it.Key()
-	if len(k) != accountKeyLen {
-		return i.fail("code")
-	}
-	copy(i.key[:], k[1:])
-	return true
+	return false
 }
 
 // Key returns the code's hash.

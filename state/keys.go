@@ -68,12 +68,12 @@ func appendNibbles(dst []byte, p *trie.Path) []byte {
 // parsePath is the inverse of appendNibbles.
 func parsePath(b []byte) (trie.Path, error) {
 	if len(b) > maxPathLen {
-		return trie.Path{}, fmt.Errorf("%w: path of %d nibbles", ErrCorrupt, len(b))
+		return trie.Path{}, fmt.Errorf("%w: path of %d nibbles", ErrBadRow, len(b))
 	}
 	p := trie.Path{Len: len(b)}
 	for i, x := range b {
 		if x > 15 {
-			return trie.Path{}, fmt.Errorf("%w: nibble %d", ErrCorrupt, x)
+			return trie.Path{}, fmt.Errorf("%w: nibble %d", ErrBadRow, x)
 		}
 		p.Key[i/2] |= x << (4 * (^i & 1))
 	}

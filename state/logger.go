@@ -13,7 +13,9 @@ import (
 // pebbleLogger carries Pebble's log lines to slog. Fatalf fails the store and ends the goroutine
 // that called it: returning would let Pebble go on with half-done work, and a panic on one of its
 // own goroutines would end the process. Goexit runs the deferred unlocks, so that reads go on.
-// Writes run on goroutines that may end (failure.run); reads do not call Fatalf.
+// Writes run on goroutines that may end (failure.run); reads do not call Fatalf. While the store
+// opens the goroutine is parked instead: what Pebble defers there takes away the memory that its
+// background goroutines use.
 type pebbleLogger struct {
 	log  *slog.Logger
 	fail *failure
@@ -33,6 +35,9 @@ func (l pebbleLogger) Errorf(format string, args ...any) { l.line(slog.LevelErro
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	l.line(slog.LevelError, format, args)
 	l.fail.set(fatalError{fmt.Sprintf("pebble: "+format, args...), firstError(args)})
+	if l.fail.opening() {
+		park()
+	}
 	runtime.Goexit()
 }
 

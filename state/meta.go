@@ -18,6 +18,9 @@ const (
 	metaChain  = "mchain"  // chain id, 8 bytes
 	metaCursor = "mcursor" // number, hash, root: 72 bytes
 	metaPhase  = "mphase"  // one byte
+	// metaNoCodes, whatever it holds, says that codes of accounts may be missing: the state came
+	// without them.
+	metaNoCodes = "mnocodes"
 )
 
 // phase says how far a store has come.

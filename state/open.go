@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -20,34 +21,69 @@ const (
 )
 
 // Open opens the store in Options.Dir, or makes one where the directory is empty or does not
-// exist. Errors: ErrNotFound, ErrLocked, ErrForeign, ErrSchema, ErrCorrupt, ErrUnfinished, each
-// with a sentence on what to do, and errors of the file system.
+// exist. Errors: ErrNotFound, ErrLocked, ErrForeign, ErrSchema, ErrCorrupt, ErrUnfinished, and
+// ErrUnusable with the file system's own error, each with a sentence on what to do. Where the file
+// system fails while Pebble works already, the error is ErrStoreFailed, and the directory stays
+// locked until the process ends.
 func Open(o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	s, err := open(o)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", o.Dir, err)
+		return nil, fmt.Errorf("open store %s: %w", o.Dir, unusable(err))
 	}
 	return s, nil
 }
 
+// unusable makes an error of the file system, which says what happened, say also what to do.
+func unusable(err error) error {
+	for _, known := range []error{ErrNotFound, ErrLocked, ErrForeign, ErrSchema, ErrCorrupt,
+		ErrUnfinished, ErrStoreFailed, ErrBadOptions} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	advice := "see to the disk, or choose another directory"
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		advice = "give this user the right to read and write the directory and all that is in it, " +
+			"or choose another"
+	case errors.Is(err, syscall.EROFS):
+		advice = "mount the file system for writing, or choose another directory: opening a store, " +
+			"even to read it, writes its lock"
+	case errors.Is(err, syscall.ENOTDIR):
+		advice = "a part of the path is a file: choose another directory"
+	case errors.Is(err, syscall.ELOOP):
+		advice = "its symbolic links lead in a circle: choose another directory"
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		advice = "the path is too long: choose another directory"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist):
+		advice = "a part of the path is missing, or is a link to nothing: make it, or choose " +
+			"another directory"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		advice = "make room on the disk"
+	}
+	return fmt.Errorf("%w: %w: %s", ErrUnusable, err, advice)
+}
+
 func open(o Options) (*Store, error) {
-	fail := newFailure(o.OnFatal)
+	fail := newFailure()
 	guard := &guardFS{FS: o.FS, fail: fail}
 	lock, err := claimDir(&o, guard)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{opts: o, fs: guard, fail: fail, log: o.Logger, lock: lock}
+	guard.mode.Store(guardOpening)
 	if err = s.openPebble(); err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, s.unlock())
 	}
-	if err = s.start(); err != nil {
+	guard.mode.Store(guardArmed)
+	if err = fail.run(s.start); err != nil { // it may meet locks that a parked goroutine holds
 		return nil, errors.Join(err, s.closePebble())
 	}
-	guard.armed.Store(true)
+	fail.opened(o.OnFatal)
 	return s, nil
 }
 
@@ -157,6 +193,10 @@ func lockDir(o *Options) (*pebble.Lock, error) {
 	}
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
 		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if cause := abandoned.cause(o); cause != nil {
+		return nil, fmt.Errorf("%w; it is this process, whose store there failed earlier: %w",
+			ErrLocked, cause)
 	}
 	return nil, fmt.Errorf("%w: %w", ErrLocked, err)
 }

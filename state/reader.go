@@ -96,6 +96,11 @@ func (r *Reader) SlimAccount(hash *common.Hash) ([]byte, error) {
 // until the next call.
 func (r *Reader) Slot(account, slot *common.Hash) ([]byte, error) {
 	v, err := r.exact(seekSlot, appendSlotKey(r.key[:0], account, slot))
+	if err == nil && v != nil {
+		if _, err = splitSlot(v); err != nil {
+			err = corrupt(err)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("slot %x of account %x: %w", *slot, *account, err)
 	}

@@ -153,7 +153,7 @@ func (sn *Snapshot) HeaderNumber(hash common.Hash) (uint64, bool, error) {
 	var number uint64
 	ok, err := sn.get(appendHashKey(nil, spaceNumber, &hash), func(v []byte) error {
 		if len(v) != 8 {
-			return fmt.Errorf("%w: %d bytes", ErrCorrupt, len(v))
+			return fmt.Errorf("%w: %d bytes", ErrBadRow, len(v))
 		}
 		number = binary.BigEndian.Uint64(v)
 		return nil
@@ -204,7 +204,7 @@ func corrupt(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	return fmt.Errorf("%w: %w", ErrBadRow, err)
 }
 
 func decodeAccountRow(hash *common.Hash, v []byte) (Account, error) {

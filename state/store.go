@@ -95,15 +95,23 @@ func (s *Store) closePebble() error {
 		s.batch = nil
 	}
 	if g, ok := s.fs.(*guardFS); ok {
-		g.armed.Store(s.fail.err() != nil) // an error of closing may reach Pebble, and us
+		if s.fail.err() == nil {
+			g.mode.Store(guardOff) // an error of closing may reach Pebble, and us
+		}
 	}
 	if e := s.fail.run(s.db.Close); e != nil {
 		err = errors.Join(err, e)
 	}
-	if s.fail.err() != nil {
-		return err // Pebble's goroutines may still hold the files
+	return errors.Join(err, s.unlock())
+}
+
+// unlock gives up the directory, unless Pebble's goroutines may still hold its files.
+func (s *Store) unlock() error {
+	if err := s.fail.err(); err != nil {
+		abandoned.add(&s.opts, err)
+		return nil
 	}
-	return errors.Join(err, s.lock.Close())
+	return s.lock.Close()
 }
 
 // mayWrite says why the store takes no writes, if so. The caller holds s.writing.

@@ -118,6 +118,9 @@ func (t *trieReader) firstLeaf(p trie.Path) (leaf common.Hash, value []byte, ok 
 	}
 	copy(leaf[:], found[owner:])
 	if t.storage {
+		if _, err := splitSlot(value); err != nil {
+			return leaf, nil, false, corrupt(err)
+		}
 		return leaf, r.mem.copy(value), true, nil
 	}
 	a, err := decodeAccountRow(&leaf, value)

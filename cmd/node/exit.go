@@ -36,7 +36,8 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 // storeErrors are the errors that make a store unusable.
 var storeErrors = []error{
 	state.ErrNotFound, state.ErrLocked, state.ErrForeign, state.ErrSchema, state.ErrCorrupt,
-	state.ErrUnfinished, state.ErrStoreFailed, state.ErrNotBuilt, balsa.ErrNoState,
+	state.ErrUnfinished, state.ErrUnusable, state.ErrStoreFailed, state.ErrNotBuilt,
+	balsa.ErrNoState,
 }
 
 // exitCode is the one place that turns errors into exit codes.

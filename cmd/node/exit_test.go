@@ -39,6 +39,8 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		{state.ErrSchema, exitStore},
 		{state.ErrCorrupt, exitStore},
 		{state.ErrUnfinished, exitStore},
+		{state.ErrUnusable, exitStore},
+		{errors.Join(state.ErrUnusable, fs.ErrNotExist), exitStore},
 		{state.ErrStoreFailed, exitStore},
 		{balsa.ErrNoState, exitStore},
 		{errors.Join(state.ErrCorrupt, fs.ErrNotExist), exitStore},
@@ -134,6 +136,17 @@ func TestMissingStoreExitsWith4AndNamesInit(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the directory was made: %v", err)
+	}
+}
+
+func TestPathThatCannotBeAStoreExitsWith4(t *testing.T) {
+	dir := t.TempDir()
+	file, loop := filepath.Join(dir, "file"), filepath.Join(dir, "loop")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink(loop, loop)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(file, "db"), loop} {
+		onEachCommand(t, path, exitStore, path, "choose another directory")
 	}
 }
 

@@ -69,9 +69,14 @@ func (s *session) printReport(r *balsa.Report, asJSON bool) error {
 			Slots      uint64      `json:"slots"`
 			Branches   uint64      `json:"branchRows"`
 			Codes      uint64      `json:"codes"`
+			Missing    uint64      `json:"missingCodes"`
+			Headers    uint64      `json:"headers"`
+			BALs       uint64      `json:"accessLists"`
+			Diffs      uint64      `json:"reverseDiffs"`
 			FaultCount uint64      `json:"faultCount"`
 			Faults     []string    `json:"faults"`
-		}{jsonCursor(r.Cursor), r.Root, r.Accounts, r.Slots, r.Branches, r.Codes, r.FaultCount, faults})
+		}{jsonCursor(r.Cursor), r.Root, r.Accounts, r.Slots, r.Branches, r.Codes,
+			r.MissingCodes, r.Headers, r.BALs, r.Diffs, r.FaultCount, faults})
 	}
 	for _, f := range r.Faults {
 		s.printf("fault: %s\n", f)
@@ -81,6 +86,10 @@ func (s *session) printReport(r *balsa.Report, asJSON bool) error {
 	}
 	s.printf("%d accounts, %d slots, %d branch rows and %d codes checked, %d faults\n",
 		r.Accounts, r.Slots, r.Branches, r.Codes, r.FaultCount)
+	if r.MissingCodes > 0 {
+		s.printf("%d accounts without their code\n", r.MissingCodes)
+	}
+	s.printf("%d headers, %d access lists and %d reverse diffs checked\n", r.Headers, r.BALs, r.Diffs)
 	s.printf("cursor %s\n", formatCursor(r.Cursor))
 	return nil
 }
