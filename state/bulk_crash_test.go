@@ -96,7 +96,7 @@ func TestABuildCutOffAtAnyWriteGoesOnToTheSameRows(t *testing.T) {
 			if len(left) < 100 {
 				t.Fatalf("%d writes", len(left))
 			}
-			step := slowdown
+			step := slowdown * slowdown
 			if name != "power" {
 				step *= 5
 			}
@@ -133,7 +133,7 @@ func TestAFailedWriteInABuildIsNamedAndTheNextRunGoesOn(t *testing.T) {
 	p := newBuildPlan(12, 14)
 	want := p.complete(t)
 	for _, once := range []bool{true, false} {
-		for n := int64(1); failedBuild(t, p, want, n, once); n += 2 * slowdown {
+		for n := int64(1); failedBuild(t, p, want, n, once); n += 3 * slowdown * slowdown {
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestARebuildCutOffLeavesOldRowsOrNewOnes(t *testing.T) {
 	run := func(s *Store) error { return p.run(s, true) }
 	left := crashes(t, fs, 1, crashKinds["power"], run)
 	checkBuilt(t, fs, want)
-	for i := 0; i < len(left); i += slowdown {
+	for i := 0; i < len(left); i += slowdown * slowdown {
 		s := mustOpen(t, testOptions(left[i]))
 		got := allRows(t, s)
 		for k := range got {
