@@ -47,7 +47,8 @@ type Bulk struct {
 	fs      vfs.FS // not the guarding one: see tableWriter
 	dir     string
 
-	fanIn int // tables that a merge reads at once
+	fanIn int    // tables that a merge reads at once
+	small uint64 // rows of a table that is small
 
 	flatOptions, rowOptions sstable.WriterOptions
 	readOptions             sstable.ReaderOptions
@@ -118,7 +119,7 @@ func (s *Store) beginBulk(what string, make func() (*Bulk, error)) (*Bulk, error
 
 func (s *Store) newBulk(o BulkOptions, rebuild bool) *Bulk {
 	b := &Bulk{s: s, o: o, rebuild: rebuild, fs: s.opts.FS, dir: s.bulkDir(),
-		fanIn: maxMergeFiles}
+		fanIn: maxMergeFiles, small: maxLooseTable}
 	b.flatOptions, b.rowOptions = s.tableOptions(), s.branchOptions()
 	b.readOptions = s.readerOptions()
 	b.load.init(b)

@@ -12,8 +12,8 @@ import (
 const maxMergeFiles = 64
 
 // disjoint returns tables with the rows of the given ones that do not overlap: the database takes
-// no others. Tables that overlap nothing stay as they are, the others are merged. Nothing is
-// removed.
+// no others. Tables that overlap nothing stay as they are, the others are merged, where there is
+// no way around it. Nothing is removed.
 func (b *Bulk) disjoint(tables []tableMeta) ([]tableMeta, error) {
 	tables = slices.Clone(tables)
 	sortTables(tables)
@@ -24,13 +24,61 @@ func (b *Bulk) disjoint(tables []tableMeta) ([]tableMeta, error) {
 		tables = tables[n:]
 		if n > 1 {
 			var err error
-			if group, err = b.mergeGroup(group); err != nil {
+			if group, err = b.separate(group); err != nil {
 				return nil, err
 			}
 		}
 		out = append(out, group...)
 	}
 	return out, nil
+}
+
+// separate makes a group of sorted tables disjoint. The rows of small tables come between the large
+// ones where they can: the top of a trie whose ranges were built side by side is a small table over
+// all of theirs, and they need not be written again for it.
+func (b *Bulk) separate(group []tableMeta) ([]tableMeta, error) {
+	large, loose, err := b.loosen(group)
+	if err != nil {
+		return nil, err
+	}
+	var out []tableMeta
+	t := &tableWriter{b: b, opts: &b.rowOptions, cut: tableBytes}
+	for len(large) > 0 && err == nil {
+		n := groupLen(large)
+		some, last := large[:n], lastKey(large[:n])
+		large = large[n:]
+		before := loose.upTo(some[0].first, false)
+		within := loose.upTo(last, true)
+		if err = before.write(t); err != nil {
+			break
+		}
+		if err = t.finish(); err != nil {
+			break
+		}
+		if n > 1 || len(within) > 0 {
+			some, err = b.mergeGroup(some, within)
+		}
+		out = append(out, some...)
+	}
+	if err == nil {
+		err = loose.write(t)
+	}
+	if err != nil {
+		t.discard()
+		return nil, err
+	}
+	between, err := t.take()
+	return append(out, between...), err
+}
+
+func lastKey(tables []tableMeta) []byte {
+	last := tables[0].last
+	for i := range tables {
+		if bytes.Compare(tables[i].last, last) > 0 {
+			last = tables[i].last
+		}
+	}
+	return last
 }
 
 func sortTables(tables []tableMeta) {
@@ -51,12 +99,13 @@ func groupLen(tables []tableMeta) int {
 	return len(tables)
 }
 
-// mergeGroup merges sorted tables, some at a time where too many of them overlap in one place.
-func (b *Bulk) mergeGroup(group []tableMeta) ([]tableMeta, error) {
+// mergeGroup merges sorted tables and loose rows, some tables at a time where too many of them
+// overlap in one place.
+func (b *Bulk) mergeGroup(group []tableMeta, loose looseRows) ([]tableMeta, error) {
 	var made []tableMeta // by a merge of some
 	for depth(group) > b.fanIn {
 		some, rest := group[:b.fanIn], group[b.fanIn:]
-		merged, err := b.merge(some)
+		merged, err := b.merge(some, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +113,7 @@ func (b *Bulk) mergeGroup(group []tableMeta) ([]tableMeta, error) {
 		group = append(slices.Clone(rest), merged...)
 		sortTables(group)
 	}
-	out, err := b.merge(group)
+	out, err := b.merge(group, loose)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +135,17 @@ func depth(tables []tableMeta) int {
 	return most
 }
 
-// merge merges sorted tables into others that do not overlap. A row that comes twice has to be the
-// same both times: a trie that was built twice gives the same rows.
-func (b *Bulk) merge(tables []tableMeta) ([]tableMeta, error) {
+// merge merges sorted tables and loose rows into tables that do not overlap. A row that comes twice
+// has to be the same both times: a trie that was built twice gives the same rows.
+func (b *Bulk) merge(tables []tableMeta, loose looseRows) ([]tableMeta, error) {
 	m := &merger{b: b, rest: tables}
+	if len(loose) > 0 {
+		r := &tableReader{loose: loose, meta: &tableMeta{}}
+		if _, err := r.next(); err != nil {
+			return nil, err
+		}
+		m.open = tableHeap{r}
+	}
 	t := &tableWriter{b: b, opts: &b.rowOptions, cut: tableBytes}
 	err := m.run(t)
 	for _, r := range m.open {

@@ -59,7 +59,7 @@ func TestBranchRowsInAnyOrderBecomeTheSameRows(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d at once", name, fanIn), func(t *testing.T) {
 				rows := randomBranches(int64(fanIn), 400)
 				s, b, commit := emptyBuild(t)
-				b.fanIn = fanIn
+				b.fanIn, b.small = fanIn, uint64(fanIn-2)*8 // none, some, or all are small
 				writers := []*BulkRows{b.NewRows(), b.NewRows(), b.NewRows()}
 				keys := slices.Sorted(maps.Keys(rows))
 				order(newRand(1), keys)
@@ -123,8 +123,9 @@ func branchRows(t *testing.T, s *Store, want map[string]string) {
 func TestRowsThatComeTwiceHaveToBeTheSame(t *testing.T) {
 	other := someBranch
 	other.Sub = 1
-	for _, second := range []trie.Branch{someBranch, other} {
+	for i, second := range []trie.Branch{someBranch, other, someBranch, other} {
 		s, b, _ := emptyBuild(t)
+		b.small = uint64(i / 2)
 		a := common.Hash{2}
 		for _, br := range []trie.Branch{someBranch, second} {
 			w := b.NewRows()
@@ -141,6 +142,54 @@ func TestRowsThatComeTwiceHaveToBeTheSame(t *testing.T) {
 		}
 		mustClose(t, s)
 	}
+}
+
+// TestTheTopOfATrieComesBetweenItsParts writes the parts of a trie and then its top, as workers
+// that share a trie do: the parts' tables are taken as they are.
+func TestTheTopOfATrieComesBetweenItsParts(t *testing.T) {
+	s, b, commit := emptyBuild(t)
+	b.small = 17
+	a := common.Hash{2}
+	root := trie.Path{}
+	w := b.NewRows()
+	flush := func(done ...KeyRange) {
+		t.Helper()
+		if _, err := w.Flush(done...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put := func(p trie.Path) {
+		t.Helper()
+		if err := w.PutStorageBranch(&a, p, someBranch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for x := range byte(16) {
+		for i := range 20 {
+			put(root.Child(x).Child(byte(i / 16)).Child(byte(i % 16)))
+		}
+		flush()
+	}
+	parts := slices.Clone(b.tables)
+	put(root)
+	for x := range byte(16) {
+		put(root.Child(x))
+	}
+	flush(KeyRange{a, a})
+	out, err := b.disjoint(b.tables)
+	if err != nil || len(out) != 2*16 {
+		t.Fatalf("%d tables, %v", len(out), err)
+	}
+	for i := range parts {
+		if !slices.ContainsFunc(out, func(m tableMeta) bool { return m.id == parts[i].id }) {
+			t.Errorf("table %d was written again", parts[i].id)
+		}
+	}
+	commit()
+	if n := countsOf(t, s).StorageBranches; n != 16*20+17 {
+		t.Errorf("%d rows", n)
+	}
+	mustClose(t, s)
 }
 
 // TestABulkRowsHoldsNoMoreThanItsBound puts many rows and looks at the memory.

@@ -175,13 +175,14 @@ func (s *Store) branchOptions() sstable.WriterOptions {
 	return o
 }
 
-// tableReader reads one table of a build in order.
+// tableReader reads one table of a build in order, or loose rows.
 type tableReader struct {
-	r    *sstable.Reader
-	it   sstable.Iterator
-	key  []byte
-	row  []byte
-	meta *tableMeta
+	r     *sstable.Reader // nil for loose rows
+	it    sstable.Iterator
+	loose looseRows // that are left
+	key   []byte
+	row   []byte
+	meta  *tableMeta
 }
 
 // openTable opens a table and checks what can be checked without reading all of it.
@@ -214,6 +215,14 @@ func (b *Bulk) openTable(m *tableMeta) (*tableReader, error) {
 
 // next moves to the next row, the first one at the start; false behind the last one and on errors.
 func (t *tableReader) next() (bool, error) {
+	if t.r == nil {
+		if len(t.loose) == 0 {
+			return false, nil
+		}
+		t.key, t.row = t.loose[0].key, t.loose[0].row
+		t.loose = t.loose[1:]
+		return true, nil
+	}
 	kv := t.it.Next
 	if t.key == nil {
 		kv = t.it.First
@@ -230,7 +239,12 @@ func (t *tableReader) next() (bool, error) {
 	return true, nil
 }
 
-func (t *tableReader) Close() error { return readError(errors.Join(t.it.Close(), t.r.Close())) }
+func (t *tableReader) Close() error {
+	if t.r == nil {
+		return nil
+	}
+	return readError(errors.Join(t.it.Close(), t.r.Close()))
+}
 
 // emptyRange makes the database forget the rows from start on and below end.
 func (s *Store) emptyRange(b *Bulk, start, end []byte) error {
