@@ -11,7 +11,11 @@ import (
 
 	"github.com/balsa-sync/balsa/balactor"
 	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/storageactor"
 )
+
+// StorageOptions say how the StorageActor works: see storageactor.Options.
+type StorageOptions = storageactor.Options
 
 // Options say where the state is and how the engine works. Only Dir has no default.
 type Options struct {
@@ -31,6 +35,8 @@ type Options struct {
 	CacheBytes int64
 	// ApplyTimeout bounds one Apply, and each step of a Rewind's request. Default: 10 minutes.
 	ApplyTimeout time.Duration
+	// Storage says how Import, Init and Rebuild build tries. Default: the StorageActor's.
+	Storage StorageOptions
 	// Logger takes the engine's log. Default: none.
 	Logger *slog.Logger
 	// TracerProvider makes the spans' tracer. Default: none are made.
@@ -55,6 +61,10 @@ func (o *Options) Validate() error {
 	}
 	if o.ApplyTimeout < 0 {
 		return fmt.Errorf("%w: ApplyTimeout must not be negative", ErrBadOptions)
+	}
+	storage := o.Storage // its defaults are filled in where it is used
+	if err := storage.Validate(); err != nil {
+		return fmt.Errorf("%w: Storage: %w", ErrBadOptions, err)
 	}
 	if o.ApplyTimeout == 0 {
 		o.ApplyTimeout = 10 * time.Minute

@@ -54,6 +54,13 @@ type WrongRootError struct {
 	Accounts []common.Address
 	// Changed counts them all.
 	Changed int
+	// Built says that the state was not reached by a block, but built from flat rows.
+	Built bool
+	// Differing are the hashes of accounts whose slots gave another storage root than their rows have.
+	// At most MaxNamedAccounts are named. Of a build alone.
+	Differing []common.Hash
+	// DifferingCount counts them all.
+	DifferingCount uint64
 }
 
 // MaxNamedAccounts bounds WrongRootError.Accounts.
@@ -62,6 +69,10 @@ const MaxNamedAccounts = 16
 // Error names the block, both roots, and the accounts in question.
 func (e *WrongRootError) Error() string {
 	var b strings.Builder
+	if e.Built {
+		e.built(&b)
+		return b.String()
+	}
 	fmt.Fprintf(&b, "block %d (%s): %v: the header has %s, the block access list gives %s",
 		e.Number, e.Hash, ErrWrongRoot, e.Want, e.Got)
 	if e.Changed > 0 {
@@ -78,6 +89,26 @@ func (e *WrongRootError) Error() string {
 		}
 	}
 	return b.String()
+}
+
+func (e *WrongRootError) built(b *strings.Builder) {
+	fmt.Fprintf(b, "block %d (%s): %v: the header has %s, the flat state gives %s",
+		e.Number, e.Hash, ErrWrongRoot, e.Want, e.Got)
+	if e.DifferingCount == 0 {
+		return
+	}
+	fmt.Fprintf(b, "; the slots of %d accounts give another storage root than the accounts have:",
+		e.DifferingCount)
+	for i, a := range e.Differing {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte(' ')
+		b.WriteString(a.Hex())
+	}
+	if n := e.DifferingCount - uint64(len(e.Differing)); n > 0 {
+		fmt.Fprintf(b, " and %d more", n)
+	}
 }
 
 // Unwrap makes errors.Is(err, ErrWrongRoot) true.

@@ -49,7 +49,8 @@ func (a *app) command() *cli.Command {
 		Usage:     "keep an Ethereum state from block access lists, each block proven",
 		UsageText: "balsa COMMAND [options] [arguments]",
 		Commands: []*cli.Command{
-			a.initCommand(), a.replayCommand(), a.verifyCommand(), a.statusCommand(),
+			a.initCommand(), a.importCommand(), a.exportCommand(), a.rebuildCommand(),
+			a.replayCommand(), a.verifyCommand(), a.statusCommand(),
 			a.fixturesCommand(), a.benchCommand(), a.versionCommand(),
 		},
 		Description: "Exit codes: 0 done, 1 failed or interrupted, 2 bad usage, " +

@@ -283,7 +283,7 @@ func TestInitWithAnotherRootExitsWith3AndLeavesNothing(t *testing.T) {
 	}
 	args := []string{"init", "--datadir", dir, "--alloc", alloc, "--header"}
 	runBalsa(t, append(args, hexutil.Encode(enc))...).want(t, exitVerify, h.Root.Hex(), "block 1 (")
-	runBalsa(t, "status", "--datadir", dir).want(t, exitStore, "init")
+	runBalsa(t, "status", "--datadir", dir).want(t, exitDone, "empty")
 	runBalsa(t, "init", "--datadir", dir, sampleGenesis).want(t, exitDone, "cursor 0 ")
 }
 

@@ -1,6 +1,9 @@
 // Command node, built as balsa, keeps an Ethereum state from block access lists.
 //
 //	balsa init --datadir DIR genesis.json
+//	balsa import --datadir DIR state.leaves
+//	balsa export --datadir DIR state.leaves
+//	balsa rebuild --datadir DIR
 //	balsa replay --datadir DIR payloads.jsonl.gz
 //	balsa verify --datadir DIR
 //	balsa status --datadir DIR --json

@@ -72,9 +72,9 @@ var hints = []struct {
 	err  error
 	hint string
 }{
-	{state.ErrUnfinished, "run balsa init again with the same arguments"},
-	{state.ErrNotFound, "balsa init makes a store"},
-	{state.ErrNotBuilt, "balsa init builds one"},
+	{state.ErrUnfinished, "balsa status says more"},
+	{state.ErrNotFound, "balsa init and balsa import make a store"},
+	{state.ErrNotBuilt, "balsa init and balsa import build one"},
 	{balsa.ErrUnknownParent, "the blocks must follow the store's cursor, which balsa status shows"},
 	{fixtures.ErrNoTests, "give files or folders of blockchain tests"},
 }

@@ -193,7 +193,7 @@ func TestUnfinishedBuildExitsWith4AndInitStartsOver(t *testing.T) {
 	if err := s.Close(); err != nil { // gives the build up, as a crash would
 		t.Fatal(err)
 	}
-	runBalsa(t, "replay", "--datadir", dir, samplePayloads).want(t, exitStore, "init")
-	runBalsa(t, "status", "--datadir", dir).want(t, exitStore, "init")
+	runBalsa(t, "replay", "--datadir", dir, samplePayloads).want(t, exitStore, "cut off", "status")
+	runBalsa(t, "status", "--datadir", dir).want(t, exitDone, "building", "goes on where it was")
 	runBalsa(t, "init", "--datadir", dir, sampleGenesis).want(t, exitDone, "cursor 0 ")
 }

@@ -23,7 +23,8 @@ const (
 
 // env gives a flag's twin in the environment.
 func env(flag string) cli.ValueSourceChain {
-	return cli.EnvVars("BALSA_" + strings.ToUpper(strings.ReplaceAll(flag, ".", "_")))
+	name := strings.NewReplacer(".", "_", "-", "_").Replace(flag)
+	return cli.EnvVars("BALSA_" + strings.ToUpper(name))
 }
 
 // commonFlags are the flags of every command.
@@ -91,7 +92,7 @@ func jsonFlag(what string) cli.Flag {
 func (s *session) engineOptions(c *cli.Command) balsa.Options {
 	return balsa.Options{
 		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers),
-		CacheBytes: int64(c.Int(flagCache)) << 20,
-		Logger:     s.log, TracerProvider: s.telemetry.TracerProvider(),
+		CacheBytes: int64(c.Int(flagCache)) << 20, Storage: storageOptions(c),
+		Logger: s.log, TracerProvider: s.telemetry.TracerProvider(),
 	}
 }

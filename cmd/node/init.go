@@ -28,7 +28,7 @@ func (a *app) initCommand() *cli.Command {
 		Description: "From a genesis file as go-ethereum takes it, or from the accounts of any " +
 			"block with that block's header. Files may be compressed with gzip. On a store that " +
 			"holds this block already nothing is done.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			dataDirFlag(),
 			&cli.StringFlag{
 				Name: flagAlloc, Sources: env(flagAlloc), DefaultText: "none", TakesFile: true,
@@ -44,7 +44,7 @@ func (a *app) initCommand() *cli.Command {
 			},
 			cacheFlag(),
 			jsonFlag("print the cursor as JSON"),
-		},
+		}, storageFlags()...),
 		Action: a.action(0, 1, initStore),
 	}
 }
@@ -98,17 +98,22 @@ func readGenesis(c *cli.Command) (g *genesisfile.Genesis, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return g, setChainID(c, g)
+}
+
+// setChainID takes over --chainid, and checks what no store can be built of.
+func setChainID(c *cli.Command, g *genesisfile.Genesis) error {
 	if c.IsSet(flagChainID) {
 		id := c.Uint64(flagChainID)
 		if g.ChainID != 0 && id != g.ChainID {
-			return nil, usagef("--%s %d, but the genesis file is of chain %d", flagChainID, id, g.ChainID)
+			return usagef("--%s %d, but the genesis file is of chain %d", flagChainID, id, g.ChainID)
 		}
 		g.ChainID = id
 	}
 	if !g.Header.Number.IsUint64() || g.Header.Number.Uint64() == math.MaxUint64 {
-		return nil, usagef("the header has number %s", g.Header.Number)
+		return usagef("the header has number %s", g.Header.Number)
 	}
-	return g, nil
+	return nil
 }
 
 // cursorJSON is a cursor in the output of commands.

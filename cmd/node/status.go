@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v3"
@@ -56,14 +57,28 @@ type byteSizes struct {
 type storeStatus struct {
 	Cursor  *cursorJSON `json:"cursor"` // null: no state yet
 	ChainID uint64      `json:"chainId"`
-	Phase   string      `json:"phase"` // ready, or empty
+	Phase   string      `json:"phase"` // ready, building, or empty
 	Sizes   byteSizes   `json:"sizes"`
 	Rows    *rowCounts  `json:"rows,omitempty"` // not with --counts=false
+	// Build is the build that was cut off: of the state, or of its branch rows anew. Null: none.
+	Build *buildStatus `json:"build"`
+}
+
+// buildStatus is how far a build had come that was cut off.
+type buildStatus struct {
+	Rebuild bool       `json:"rebuild"`
+	Target  cursorJSON `json:"target"`
+	Source  string     `json:"source,omitempty"`
+	// Ranges is the number of runs of accounts whose storage tries are stored.
+	Ranges     int    `json:"storageRanges"`
+	BranchRows uint64 `json:"branchRows"`
+	Bytes      uint64 `json:"bytes"` // of the branch rows
+	Advice     string `json:"advice"`
 }
 
 func status(ctx context.Context, c *cli.Command, s *session) error {
 	store, err := state.Open(state.Options{
-		Dir: c.String(flagDataDir), ReadOnly: true, Logger: s.log,
+		Dir: c.String(flagDataDir), ReadOnly: true, AllowUnfinished: true, Logger: s.log,
 	})
 	if err != nil {
 		return err
@@ -84,6 +99,9 @@ func readStatus(ctx context.Context, store *state.Store, counts bool) (*storeSta
 		j := jsonCursor(cursor)
 		st.Cursor, st.Phase = &j, "ready"
 	}
+	if err := st.readBuild(store); err != nil {
+		return nil, err
+	}
 	size, err := store.Sizes()
 	if err != nil {
 		return nil, err
@@ -99,11 +117,57 @@ func readStatus(ctx context.Context, store *state.Store, counts bool) (*storeSta
 	return st, errors.Join(err, sn.Close())
 }
 
+// The advice for builds that were cut off.
+const (
+	adviceBuild = "run the balsa import or init again that was cut off: it goes on where it was. " +
+		"Another one begins anew"
+	adviceAnew = "run balsa rebuild again: it goes on where it was, unless blocks are applied " +
+		"before. The store can be used meanwhile"
+)
+
+// readBuild says what build there is to go on with.
+func (st *storeStatus) readBuild(store *state.Store) error {
+	p, ok, err := store.Build()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return nil
+	}
+	st.Build = &buildStatus{
+		Rebuild: p.Rebuild, Target: jsonCursor(p.Target), Source: p.Source, Ranges: p.Ranges,
+		BranchRows: p.Rows, Bytes: p.Bytes, Advice: adviceBuild,
+	}
+	if p.Rebuild {
+		st.Build.Advice = adviceAnew
+	} else {
+		st.Phase = "building"
+	}
+	return nil
+}
+
+func printBuild(w io.Writer, b *buildStatus) {
+	what := "build cut off"
+	if b.Rebuild {
+		what = "rebuild cut off"
+	}
+	fmt.Fprintf(w, "%s\tof block %d (%s)\n", what, b.Target.Number, b.Target.Hash)
+	if b.Source != "" {
+		fmt.Fprintf(w, "  source\t%s\n", b.Source)
+	}
+	fmt.Fprintf(w, "  done\t%d branch rows, %d bytes, of %d runs of accounts\n", b.BranchRows,
+		b.Bytes, b.Ranges)
+	fmt.Fprintf(w, "what to do\t%s\n", b.Advice)
+}
+
 func (s *session) printStatus(st *storeStatus) error {
 	w := tabwriter.NewWriter(s.app.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "phase\t%s\n", st.Phase)
 	if c := st.Cursor; c != nil {
 		fmt.Fprintf(w, "block\t%d\nhash\t%s\nroot\t%s\n", c.Number, c.Hash, c.Root)
+	}
+	if st.Build != nil {
+		printBuild(w, st.Build)
 	}
 	fmt.Fprintf(w, "chain id\t%d\n", st.ChainID)
 	for _, r := range []struct {

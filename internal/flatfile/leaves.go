@@ -201,8 +201,8 @@ func (l *leaves) readCode(r *Row) error {
 		return err
 	}
 	n := binary.BigEndian.Uint32(b)
-	if n > MaxCode {
-		return fmt.Errorf("%w: a code of %d bytes, at most %d", ErrRow, n, MaxCode)
+	if n == 0 || n > MaxCode {
+		return fmt.Errorf("%w: a code of %d bytes, from 1 to %d", ErrRow, n, MaxCode)
 	}
 	if r.Value, err = l.take(int(n)); err != nil {
 		return err

@@ -96,8 +96,8 @@ func (f *Writer) record(kind byte, key *common.Hash) error {
 	if err == nil {
 		err = r.check()
 	}
-	if err == nil && r.Kind == Code && len(r.Value) > MaxCode {
-		err = fmt.Errorf("%w: a code of %d bytes, at most %d", ErrRow, len(r.Value), MaxCode)
+	if n := len(r.Value); err == nil && r.Kind == Code && (n == 0 || n > MaxCode) {
+		err = fmt.Errorf("%w: a code of %d bytes, from 1 to %d", ErrRow, n, MaxCode)
 	}
 	if err != nil {
 		return fmt.Errorf("%v: %w", r, err)

@@ -17,10 +17,13 @@ type photographed struct {
 	vfs.FS
 	disk state.CrashFS
 	rng  *rand.Rand
+	// every is how many operations lie between two photos. 0 is 1.
+	every int
 
 	mu     sync.Mutex
 	during span
 	photos []photo
+	ops    int
 	synced bool            // something was synced since the last photo of what is
 	files  map[string]bool // files that were synced, and that their names lead to
 }
@@ -64,6 +67,9 @@ func (p *photographed) change(op, name string, do func() error) error {
 // shoot takes a photo of what was synced, where that changed, and one in which half of the rest
 // was written too, block by block and name by name.
 func (p *photographed) shoot(before string) {
+	if p.ops++; p.every > 0 && p.ops%p.every != 0 {
+		return
+	}
 	if p.synced {
 		p.photos = append(p.photos, photo{p.disk.Crash(), false, before, p.during})
 		p.synced = false
