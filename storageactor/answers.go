@@ -23,6 +23,7 @@ func (c *core) answered(now time.Time, id uint64, t messages.JobTimes) (*job, in
 		wk := &c.workers[w]
 		if i := slices.Index(wk.jobs, j); i >= 0 {
 			wk.jobs = slices.Delete(wk.jobs, i, i+1)
+			wk.weight -= j.weight
 			c.phase().job(now, w, t, j.follows, len(wk.jobs) == 0 && c.hasWork())
 			return j, w
 		}

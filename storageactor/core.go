@@ -203,28 +203,54 @@ func (c *core) hasWork() bool {
 	return false
 }
 
-// feed gives every worker its next job: first those that have none, then one ahead, so that it lies
-// there already when the one in hand ends.
+// feed gives every worker its next jobs: first those that have none, then one ahead, so that it
+// lies there already when the one in hand ends, then more where jobs are small.
 func (c *core) feed() {
-	for depth := 1; depth <= jobsAhead; depth++ {
+	for depth, more := 1, true; more; depth++ {
+		more = depth < jobsAhead
 		for w := range c.workers {
-			wk := &c.workers[w]
-			if len(wk.jobs) >= depth || wk.confirm != 0 || len(wk.jobs) > 0 && wk.jobs[0].isAlone() {
+			if wk := &c.workers[w]; len(wk.jobs) >= depth || !wk.takes() {
 				continue
 			}
-			wk.wantBuffer = false
-			j := c.nextJob(w)
-			if j == nil {
-				wk.starved = wk.starved || len(wk.jobs) == 0 && !wk.wantBuffer
-				continue
+			if c.feedOne(w) {
+				more = true
 			}
-			c.hand(w, j)
 		}
 	}
 }
 
-// jobsAhead is how many jobs a worker has: one that it is at, and one that lies with it.
-const jobsAhead = 2
+const (
+	// jobsAhead is how many jobs a worker has whatever their size: one that it is at, and one that
+	// lies with it.
+	jobsAhead = 2
+	// aheadLeaves is the weight up to which a worker has more than that, and aheadMost how many. The
+	// StorageActor gets a core for sure only when a worker has used up its time slice of 10 ms,
+	// where all cores build: by then no worker may be without a job.
+	aheadLeaves = 1 << 16
+	aheadMost   = 64
+)
+
+// takes says whether a worker may have one more job.
+func (w *worker) takes() bool {
+	if w.confirm != 0 || len(w.jobs) > 0 && w.jobs[0].isAlone() {
+		return false
+	}
+	return len(w.jobs) < jobsAhead ||
+		len(w.jobs) < aheadMost && w.weight < aheadLeaves && w.seg != nil && len(w.seg.rest) > 0
+}
+
+// feedOne gives worker w one more job, if there is one for it.
+func (c *core) feedOne(w int) bool {
+	wk := &c.workers[w]
+	wk.wantBuffer = false
+	j := c.nextJob(w)
+	if j == nil {
+		wk.starved = wk.starved || len(wk.jobs) == 0 && !wk.wantBuffer
+		return false
+	}
+	c.hand(w, j)
+	return true
+}
 
 func (j *job) isAlone() bool { return j.seg != nil && j.seg.alone }
 
@@ -235,6 +261,8 @@ func (c *core) hand(w int, j *job) {
 	j.follows = !wk.starved
 	wk.starved = false
 	wk.jobs = append(wk.jobs, j)
+	j.weight = expected(j.span)
+	wk.weight += j.weight
 	c.jobs[j.id] = j
 	if j.seg != nil {
 		j.seg.jobs++
@@ -281,7 +309,7 @@ func (c *core) check() {
 	segs := map[*segment]bool{}
 	for w := range c.workers {
 		wk := &c.workers[w]
-		invariants.Check(len(wk.jobs) <= jobsAhead, "worker %d has %d jobs", w, len(wk.jobs))
+		invariants.Check(len(wk.jobs) <= aheadMost, "worker %d has %d jobs", w, len(wk.jobs))
 		if wk.seg != nil {
 			segs[wk.seg] = true
 		}

@@ -52,17 +52,19 @@
 // little and tables of different workers do not overlap. A worker that finds nothing left takes
 // half of what another one has before it.
 //
-// A worker has two jobs: one that it is at, and one that lies with it already when that ends. So
-// the turnover is what a mailbox takes to hand over its next message, not a round trip. The time
-// to store rows is not the worker's: it goes on with another buffer.
+// A worker has two jobs: one that it is at, and one that lies with it already when that ends; of
+// small jobs it has more, up to what takes some milliseconds, because where all cores build the
+// StorageActor gets one only at the end of a worker's time slice. So the turnover is what a mailbox
+// takes to hand over its next message, not a round trip. The time to store rows is not the
+// worker's: it goes on with another buffer.
 //
 // # Invariants
 //
 //   - Each account of a request is answered once, and only when its rows are stored.
 //   - A bad account (leaves out of order or twice, an empty value, another root than expected, a
 //     failing read) fails alone, with a typed error, and is in no range that counts as done.
-//   - I4: a requester has at most Options.Credit accounts outstanding, a worker two jobs, and there
-//     are Options.Buffers buffers, each with one owner.
+//   - I4: a requester has at most Options.Credit accounts outstanding, a worker two jobs or
+//     a few milliseconds of small ones, and there are Options.Buffers buffers, each with one owner.
 //   - I7: whatever is done again makes the same rows.
 //   - Memory does not grow with the leaves of an account: leaves stream, rows are flushed.
 //

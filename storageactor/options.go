@@ -16,8 +16,7 @@ type Options struct {
 	// Workers is the number of TrieBuild children. Default: GOMAXPROCS.
 	Workers int
 	// Flushers is the number of RowFlush children, who store the rows of finished runs while the
-	// workers build on. They wait for the disk rather than for a core. Default: half of Workers,
-	// rounded up.
+	// workers build on. They wait for the disk rather than for a core. Default: Workers.
 	Flushers int
 	// Buffers is the number of row buffers. A worker has one while it is at a segment, and a second
 	// one where its next job begins another; the others are being flushed. Default: 3 x Workers.
@@ -70,7 +69,7 @@ const maxParts = 16_384
 // Validate fills in the defaults and refuses what cannot work.
 func (o *Options) Validate() error {
 	setDefault(&o.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
-	setDefault(&o.Flushers, (o.Workers+1)/2)
+	setDefault(&o.Flushers, o.Workers)
 	setDefault(&o.Buffers, 3*o.Workers)
 	setDefault(&o.LargeLeaves, 50_000)
 	setDefault(&o.SplitLeaves, 4*o.LargeLeaves)

@@ -157,7 +157,7 @@ func (c *core) workerLost(now time.Time, w int) {
 	wk := &c.workers[w]
 	wk.confirm = 0
 	jobs := wk.jobs
-	wk.jobs = nil
+	wk.jobs, wk.weight = nil, 0
 	for _, j := range jobs {
 		delete(c.jobs, j.id)
 		c.phase().lost++

@@ -121,7 +121,7 @@ func (s *sim) deliver() {
 		switch e := e.(type) {
 		case handOut:
 			s.toWorker(e.worker, e.msg)
-			if n := len(s.core.workers[e.worker].jobs); n > jobsAhead {
+			if n := len(s.core.workers[e.worker].jobs); n > aheadMost {
 				s.t.Fatalf("worker %d has %d jobs", e.worker, n)
 			}
 		case flush:

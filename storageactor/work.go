@@ -127,6 +127,20 @@ func weight(s span) int {
 	return n + s.leaves
 }
 
+// usualLeaves is what an account has whose leaves are not known: mainnet's mean.
+const usualLeaves = 59
+
+// expected is the weight of a job.
+func expected(s span) int {
+	n := weight(s)
+	for i := s.lo; i < s.hi; i++ {
+		if u := &s.group.units[i]; u.Leaves == 0 && s.leaves == 0 && !u.Bare {
+			n += usualLeaves
+		}
+	}
+	return n
+}
+
 // segment is a run of units that one worker builds into one buffer, job by job, and that is stored
 // as a whole.
 type segment struct {
@@ -202,12 +216,14 @@ type job struct {
 	span    span
 	survey  *split
 	join    *split
+	weight  int  // in leaves
 	follows bool // there was work when the worker's job before it ended
 }
 
 // worker is a TrieBuild child as the core sees it.
 type worker struct {
-	jobs       []*job // the first is being run, the second lies with the worker already
+	jobs       []*job // the first is being run, the others lie with the worker already
+	weight     int    // of the jobs
 	seg        *segment
 	confirm    uint64 // awaited after a failure: nothing is handed out before; 0: none
 	starved    bool   // nothing was left to hand out when it asked
