@@ -193,7 +193,7 @@ func BenchmarkBuild(b *testing.B) {
 	for _, c := range builds {
 		tries := slices.Collect(slices.Chunk(keys, c.per))
 		if c.per < len(keys) {
-			tries = interleaved(keys, c.per)
+			tries = dealt(keys, c.per)
 		}
 		value := append([]byte{0x80 + byte(min(c.valueSize-1, 55))},
 			slices.Repeat([]byte{7}, c.valueSize-1)...)
@@ -221,11 +221,14 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// interleaved deals keys to tries of per keys, so that each has random ones.
-func interleaved(keys []common.Hash, per int) [][]common.Hash {
-	tries := make([][]common.Hash, len(keys)/per)
-	for i, k := range keys {
-		tries[i%len(tries)] = append(tries[i%len(tries)], k)
+// dealt deals keys at random to tries of per keys.
+func dealt(keys []common.Hash, per int) [][]common.Hash {
+	keys = slices.Clone(keys)
+	r := rand.New(rand.NewPCG(3, 42))
+	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	tries := slices.Collect(slices.Chunk(keys, per))
+	for _, keys := range tries {
+		slices.SortFunc(keys, common.Hash.Cmp)
 	}
 	return tries
 }
