@@ -81,6 +81,9 @@ func (b Branch) check() error {
 		return fmt.Errorf("%w: sub %016b beyond mask %016b", ErrBadBranch, b.Sub, b.Mask)
 	}
 	refs := b.Refs
+	if hashedRefs(refs, bits.OnesCount16(b.Mask)) {
+		return nil
+	}
 	for m := b.Mask; m != 0; m &= m - 1 {
 		n := refLen(refs)
 		x := bits.TrailingZeros16(m)
@@ -99,6 +102,18 @@ func (b Branch) check() error {
 		return fmt.Errorf("%w: %d bytes behind the references", ErrBadBranch, len(refs))
 	}
 	return nil
+}
+
+// hashedRefs reports whether refs are n references by hash, and nothing else.
+func hashedRefs(refs []byte, n int) bool {
+	if len(refs) != n*hashRefLen {
+		return false
+	}
+	var other byte
+	for i := 0; i < len(refs); i += hashRefLen {
+		other |= refs[i] ^ hashRefPrefix
+	}
+	return other == 0
 }
 
 // refLen is the length of the reference that b begins with, 0 if b begins with none.
