@@ -1,8 +1,8 @@
 package balactor
 
 import (
-	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -27,51 +27,70 @@ func newUpdater() *updater {
 // begin forgets what came before, an attempt that failed included.
 func (u *updater) begin() {
 	u.Reset()
-	last := len(u.sink.rows) // blocks are alike: it saves growing
-	u.sink = rowSink{rows: make([]state.BranchWrite, 0, last+last/4)}
+	u.sink.begin()
 }
 
-// rowSink collects the branch rows that updates write and delete. A tag is an index into owners;
-// with no owners the rows are the account trie's.
+// rowSink collects the branch rows that updates write and delete. A tag is an index into owners,
+// which ascend; with no owners the rows are the account trie's.
 type rowSink struct {
 	owners []common.Hash
-	rows   []state.BranchWrite
+	rows   []state.BranchWrite // as they come
+	order  []rowOrder          // of rows
 	arena  arena
+}
+
+// rowOrder sorts rows, mostly without looking at them.
+type rowOrder struct {
+	tag   uint32
+	index uint32 // in rows
+	head  uint64 // of the path
+}
+
+func (s *rowSink) begin() {
+	clear(s.rows)
+	*s = rowSink{owners: s.owners[:0], rows: s.rows[:0], order: s.order[:0]}
 }
 
 // PutBranch implements trie.Sink.
 func (s *rowSink) PutBranch(tag uint32, p trie.Path, b trie.Branch) error {
-	row := b.AppendTo(s.arena.room(b.Len()))
-	s.rows = append(s.rows, s.row(tag, p, row))
+	s.add(tag, p, b.AppendTo(s.arena.room(b.Len())))
 	return nil
 }
 
 // DeleteBranch implements trie.Sink.
 func (s *rowSink) DeleteBranch(tag uint32, p trie.Path) error {
-	s.rows = append(s.rows, s.row(tag, p, nil))
+	s.add(tag, p, nil)
 	return nil
 }
 
-func (s *rowSink) row(tag uint32, p trie.Path, row []byte) state.BranchWrite {
+func (s *rowSink) add(tag uint32, p trie.Path, row []byte) {
 	w := state.BranchWrite{Path: p, Row: row}
 	if len(s.owners) > 0 {
 		w.Account, w.Storage = s.owners[tag], true
 	}
-	return w
+	s.order = append(s.order, rowOrder{
+		tag: tag, index: uint32(len(s.rows)), head: binary.BigEndian.Uint64(p.Key[:]),
+	})
+	s.rows = append(s.rows, w)
 }
 
-// sorted returns the rows in the store's order: by account, then depth first.
+// sorted returns the rows in the store's order: by account, then depth first. They are the
+// caller's.
 func (s *rowSink) sorted() []state.BranchWrite {
-	slices.SortFunc(s.rows, func(a, b state.BranchWrite) int {
-		if c := bytes.Compare(a.Account[:], b.Account[:]); c != 0 {
+	slices.SortFunc(s.order, func(a, b rowOrder) int {
+		if c := cmp.Compare(a.tag, b.tag); c != 0 {
 			return c
 		}
-		if c := bytes.Compare(a.Path.Key[:], b.Path.Key[:]); c != 0 {
+		if c := cmp.Compare(a.head, b.head); c != 0 {
 			return c
 		}
-		return cmp.Compare(a.Path.Len, b.Path.Len)
+		return s.rows[a.index].Path.Compare(s.rows[b.index].Path)
 	})
-	return s.rows
+	sorted := make([]state.BranchWrite, len(s.rows))
+	for i, o := range s.order {
+		sorted[i] = s.rows[o.index]
+	}
+	return sorted
 }
 
 // arena hands out memory for many small byte strings that live as long as their layer.

@@ -39,21 +39,29 @@ func decodeBlock(m *messages.ApplyBlock) ([]messages.AccountTarget, error) {
 	return targetsOf(list.PostState()), nil
 }
 
-// targetsOf keys a post-state by hashes and puts it into their order.
+// targetsOf keys a post-state by hashes and puts it into their order. All keys of a block are
+// hashed together, in lanes.
 func targetsOf(post []bal.PostAccount) []messages.AccountTarget {
-	slots := 0
+	var slots []common.Hash
+	addresses := make([]common.Address, len(post))
 	for i := range post {
-		slots += len(post[i].Slots)
+		addresses[i] = post[i].Address
+		for j := range post[i].Slots {
+			slots = append(slots, post[i].Slots[j].Slot)
+		}
 	}
-	slab := make([]messages.SlotTarget, 0, slots)
+	accountKeys, slotKeys := make([]common.Hash, len(addresses)), make([]common.Hash, len(slots))
+	keccak.SumAddresses(accountKeys, addresses)
+	keccak.SumSlots(slotKeys, slots)
+
+	slab := make([]messages.SlotTarget, 0, len(slots))
 	targets := make([]messages.AccountTarget, len(post))
 	for i := range post {
 		p := &post[i]
 		from := len(slab)
 		for j := range p.Slots {
-			s := &p.Slots[j]
 			slab = append(slab, messages.SlotTarget{
-				Hash: keccak.Sum(s.Slot[:]), Value: state.EncodeSlot(s.Value),
+				Hash: slotKeys[len(slab)], Value: state.EncodeSlot(p.Slots[j].Value),
 			})
 		}
 		own := slab[from:len(slab):len(slab)]
@@ -61,7 +69,7 @@ func targetsOf(post []bal.PostAccount) []messages.AccountTarget {
 			return bytes.Compare(a.Hash[:], b.Hash[:])
 		})
 		targets[i] = messages.AccountTarget{
-			Hash: keccak.Sum(p.Address[:]), Address: p.Address,
+			Hash: accountKeys[i], Address: p.Address,
 			Nonce: p.Nonce, Balance: p.Balance, Code: p.Code, CodeSet: p.CodeSet,
 			Slots: own,
 		}
