@@ -64,7 +64,9 @@ type contracts struct {
 	storage *trietest.Trie
 }
 
-func (c contracts) Account(*common.Hash) (state.Account, bool, error) { return c.account, true, nil }
+func (c contracts) Account(*common.Hash) (state.Account, bool, error) {
+	return c.account, true, nil
+}
 
 func (c contracts) Slot(_, slot *common.Hash) ([]byte, error) { return c.storage.Get(*slot), nil }
 

@@ -30,7 +30,8 @@
 // without hashes in it. So a closed node leaves a gap in its parent's encoding, waits until its
 // children have filled theirs, and joins a queue of nodes with the same number of Keccak blocks.
 // The queues run in groups over all tries of a builder, each hash written straight into the
-// parent's encoding. [Builder.Flush] runs what is left. The pool of nodes is bounded; where it
+// parent's encoding. Leaves of one block, most nodes by far, have a smaller ring of their own.
+// [Builder.Flush] runs what is left. The pool of nodes is bounded; where it
 // runs out, the queues are drained.
 //
 // # Errors

@@ -80,7 +80,6 @@ func (r *ring) clear()            { r.head, r.tail = 0, 0 }
 const (
 	openClass = 0             // never complete: branches that can get children, a root's parent
 	deadClass = maxBlocks + 1 // open branches of failed tries, released once complete
-	classes   = maxBlocks + 2
 )
 
 // queue holds what is complete: nodes by class, and small leaves.
