@@ -3,14 +3,18 @@
 # make cross  build everything for processors without the assembly, and vet and test what has it
 # make race   the tests again with the race detector (needs a C compiler) and assertions
 # make bench-hash     Keccak and tries at each number of lanes, beside go-ethereum (minutes)
+# make bench-storage   all tries of a state like mainnet's at SCALE: report, sweeps and their plots in
+#                      OUT, and the ratio to go-ethereum (some ten minutes on two cores)
 # make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
 GO      ?= go
 BIN     := bin/balsa
 SAMPLE  := test/chaingen/sample
 STORE   := bin/sample-store
+SCALE   ?= 1/100
+OUT     ?= bin/bench
 
-.PHONY: all build run test cross race fmt-check bench-blocks bench-hash clean
+.PHONY: all build run test cross race fmt-check bench-blocks bench-hash bench-storage clean
 
 all: build
 
@@ -52,3 +56,8 @@ bench-blocks:
 
 bench-hash: build
 	$(BIN) bench hash
+
+bench-storage: build
+	$(BIN) bench storage --scale $(SCALE) --rounds 2 --out $(OUT) \
+	  --sweep batch=1,16,32,64,128,256 --sweep workers=1,2,4 --scales 1/10000,1/1000,$(SCALE)
+	$(GO) test -run '^$$' -bench Tries -benchtime 1x -timeout 30m -v ./test/bench

@@ -53,6 +53,15 @@ func TestPlotSaysWhatItShows(t *testing.T) {
 	}
 }
 
+func TestLabelsAreShort(t *testing.T) {
+	for v, want := range map[float64]string{1: "1", 0.5: "0.5", 9999: "9999", 51_737: "51.7k",
+		155_211: "155k", 15_521_083: "15.5M", 1_552_108_325: "1.55G"} {
+		if got := label(v); got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+}
+
 func TestPlotOfOnePointAndOfZeros(t *testing.T) {
 	for _, y := range []float64{0, 3} {
 		p := Plot{Series: []Series{{"one", []float64{2}, []float64{y}}}}

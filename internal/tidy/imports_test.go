@@ -15,6 +15,7 @@ var order = [][]string{
 	{"internal/fixtures"},
 	{"internal/genesisfile"},
 	{"internal/blockfile"},
+	{"internal/storagebench"},
 	{"internal/mainnetshape"},
 	{"."},
 	{"supervisor"},

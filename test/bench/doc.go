@@ -1,5 +1,7 @@
-// Package bench measures what a block costs, Balsa beside go-ethereum, on one machine, in one
-// process, on the same state and the same blocks.
+// Package bench measures Balsa beside go-ethereum, on one machine, in one process, on the same
+// state: what a block costs, and what building all tries from flat rows costs.
+//
+// # Blocks
 //
 // The state has plain accounts and contracts with storage, as many as Sizes says. A block changes
 // 1,000 balances and 10 slots in each of 200 contracts (other families: see Family). Both sides
@@ -33,4 +35,19 @@
 // segment the run waits until the process has gone quiet, so that one side's compactions do not
 // fall on the next; that time is the column "settle". "in all" is an average block with its share
 // of settling and of the close, where statedb writes what it has kept in memory.
+//
+// # Tries
+//
+//	go test -run '^$' -bench Tries -benchtime 1x -cpu 2 -timeout 30m -v ./test/bench
+//
+// One flat state, distributed like mainnet's (package mainnetshape), is built by go-ethereum's
+// triedb.GenerateTrie, as its snap/2 sync ends, and by balsa.Rebuild, in turn, for some rounds. The
+// defaults are 300,000 accounts and 2 M slots; all variables: see FlatSizesFromEnv.
+//
+// Both are measured from opening a database that has the flat rows, with the right storage roots,
+// in compacted tables and in the page cache, to having closed it with everything on the disk: both
+// sync what they have written, go-ethereum once at the end, as GenerateTrie itself never does,
+// Balsa each table and the step that makes them the state. go-ethereum starts without trie nodes,
+// on a copy; Balsa's new rows take the place of the old ones. Both check the state root against
+// StackTrie's. go-ethereum writes every node, Balsa the branches.
 package bench

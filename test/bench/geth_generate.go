@@ -2,11 +2,11 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/rawdb"
@@ -48,10 +48,7 @@ func newGeneratePeer(dir string, s FlatSizes, state *mainnetshape.State) (*gener
 	if p.root, err = writeFlat(db, state); err == nil {
 		err = db.Compact(nil, nil)
 	}
-	if e := db.Close(); err == nil {
-		err = e
-	}
-	return p, err
+	return p, errors.Join(err, db.Close())
 }
 
 func (p *generatePeer) open(dir string) (ethdb.Database, error) {
@@ -95,7 +92,8 @@ func writeFlat(db ethdb.Database, state *mainnetshape.State) (common.Hash, error
 	return accounts.Hash(), flush(0)
 }
 
-// side measures GenerateTrie until its rows are on the disk.
+// side is what is measured: from opening the database with the flat rows alone to having closed it
+// with all trie nodes on the disk.
 func (p *generatePeer) side() measure.Side {
 	return measure.Side{Name: "geth GenerateTrie", Run: p.run}
 }
@@ -106,46 +104,36 @@ func (p *generatePeer) run(ctx context.Context) (s measure.Sample, err error) {
 		return s, err
 	}
 	defer os.RemoveAll(dir)
+	measure.Settle()
+	if s, err = measure.Run(func() error { return p.generate(ctx, dir) }); err != nil {
+		return s, fmt.Errorf("bench: GenerateTrie: %w", err)
+	}
+	return s, p.check(dir)
+}
+
+func (p *generatePeer) generate(ctx context.Context, dir string) error {
 	db, err := p.open(dir)
 	if err != nil {
-		return s, err
-	}
-	defer func() {
-		if e := db.Close(); err == nil {
-			err = e
-		}
-	}()
-	measure.Settle()
-	s, err = settled(func() error {
-		_, err := triedb.GenerateTrie(db, rawdb.PathScheme, p.root, ctx.Done())
-		if err == nil {
-			err = db.SyncKeyValue()
-		}
 		return err
-	})
+	}
+	_, err = triedb.GenerateTrie(db, rawdb.PathScheme, p.root, ctx.Done())
+	if err == nil {
+		err = db.SyncKeyValue() // Balsa's rows are synced too
+	}
+	return errors.Join(err, db.Close())
+}
+
+// check reads the root from the database again.
+func (p *generatePeer) check(dir string) error {
+	db, err := p.open(dir)
 	if err != nil {
-		return s, fmt.Errorf("bench: GenerateTrie: %w", err)
+		return err
 	}
 	top := rawdb.ReadAccountTrieNode(db, nil)
 	if root := crypto.Keccak256Hash(top); root != p.root {
-		return s, fmt.Errorf("bench: go-ethereum's root node has hash %v, want %v", root, p.root)
+		err = fmt.Errorf("bench: go-ethereum's root node has hash %v, want %v", root, p.root)
 	}
-	return s, nil
-}
-
-// settled measures f: the time until it returns, and the processor time until the process has gone
-// quiet, since compactions of what f has written are f's.
-func settled(f func() error) (measure.Sample, error) {
-	var wall time.Duration
-	s, err := measure.Run(func() error {
-		start := time.Now()
-		err := f()
-		wall = time.Since(start)
-		measure.Settle()
-		return err
-	})
-	s.Wall = wall
-	return s, err
+	return errors.Join(err, db.Close())
 }
 
 // linkTables copies a closed database: its tables, which never change, by hard links.
