@@ -136,8 +136,7 @@ func TestAHasherKeepsNoMessage(t *testing.T) {
 
 func TestHashingInLanesAllocatesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	slots, addrs := make([]common.Hash, 100), make([]common.Address, 100)
-	out := make([]common.Hash, 100)
+	slots, out := make([]common.Hash, 100), make([]common.Hash, 100)
 	eachWidth(t, func(t *testing.T, lanes int) {
 		h := keccak.NewLanes(lanes)
 		b := keccak.NewBatch(keccak.NewLanes(lanes))
@@ -155,6 +154,14 @@ func TestHashingInLanesAllocatesNothing(t *testing.T) {
 			t.Errorf("%v allocations a run", n)
 		}
 	})
+}
+
+func TestHashingKeysAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("pools forget at random under the race detector")
+	}
+	slots, addrs := make([]common.Hash, 100), make([]common.Address, 100)
+	out := make([]common.Hash, 100)
 	if n := testing.AllocsPerRun(100, func() {
 		keccak.SumSlots(out, slots)
 		keccak.SumAddresses(out, addrs)

@@ -90,7 +90,7 @@ func reference(msg []byte) (out [32]byte) {
 // tests of package keccak, with the same results.
 func TestKernelsHashInTheInterpreter(t *testing.T) {
 	longest := 1000
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		longest = 300
 	}
 	for _, k := range kernels {

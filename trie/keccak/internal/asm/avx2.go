@@ -157,40 +157,23 @@ var (
 
 // absorb adds a block to the state at a, or makes the state of the first block, and leaves its C.
 func (q *quad) absorb(a Mem, first bool) {
-	// The last word goes by scalar stores; they are done when it is read, at the end.
-	at := 8 * (words - 1)
-	for l := range 4 {
-		q.MOVQ(Mem{Base: quadData[l], Disp: at}, reg.RDX)
-		q.ANDQ(Mem{Base: quadPadding[l], Disp: at}, reg.RDX)
-		q.XORQ(Mem{Base: quadPadding[l], Disp: at + padAt}, reg.RDX)
-		q.XORQ(quadEnd, reg.RDX)
-		if to := q.word(a, words-1).Offset(8 * l); first {
-			q.MOVQ(reg.RDX, to)
-		} else {
-			q.XORQ(reg.RDX, to)
-		}
-	}
-	rows := [4]reg.VecPhysical{q.d[0], q.d[1], q.d[2], q.d[3]}
-	cols := [4]reg.VecPhysical{q.b[0], q.b[1], q.b[2], q.b[3]}
+	rows := [4]reg.VecPhysical(q.d[:4])
 	for w := 0; w < words-1; w += 4 {
-		for l, v := range rows {
-			q.VMOVDQU(Mem{Base: quadData[l], Disp: 8 * w}, v)
-			q.VPAND(Mem{Base: quadPadding[l], Disp: 8 * w}, v, v)
-			q.VPXOR(Mem{Base: quadPadding[l], Disp: 8*w + padAt}, v, v)
-		}
-		q.transpose(rows, rows, cols)
+		q.load(rows, w)
+		q.transpose(rows, rows, [4]reg.VecPhysical(q.b[:4]))
 		for i, v := range rows {
-			if !first {
-				q.VPXOR(q.word(a, w+i), v, v)
-			}
-			q.VMOVDQA(v, q.word(a, w+i))
-			if w+i < 5 {
-				q.VMOVDQA(v, q.c[w+i])
-			} else {
-				q.VPXOR(v, q.c[(w+i)%5], q.c[(w+i)%5])
-			}
+			q.add(a, w+i, v, first)
 		}
 	}
+	// The last word is the last of the last four.
+	q.load(rows, words-4)
+	q.VPUNPCKHQDQ(rows[1], rows[0], rows[0])
+	q.VPUNPCKHQDQ(rows[3], rows[2], rows[2])
+	q.VPERM2I128(U8(0x31), rows[2], rows[0], rows[0])
+	q.VMOVQ(quadEnd, reg.X15)
+	q.VPBROADCASTQ(reg.X15, q.t)
+	q.VPXOR(q.t, rows[0], rows[0])
+	q.add(a, words-1, rows[0], first)
 	if first {
 		q.VPXOR(q.t, q.t, q.t)
 	}
@@ -201,7 +184,28 @@ func (q *quad) absorb(a Mem, first bool) {
 			q.VPXOR(q.word(a, w), q.c[w%5], q.c[w%5])
 		}
 	}
-	q.VPXOR(q.word(a, words-1), q.c[(words-1)%5], q.c[(words-1)%5])
+}
+
+// load loads four words of each message from word w on.
+func (q *quad) load(rows [4]reg.VecPhysical, w int) {
+	for l, v := range rows {
+		q.VMOVDQU(Mem{Base: quadData[l], Disp: 8 * w}, v)
+		q.VPAND(Mem{Base: quadPadding[l], Disp: 8 * w}, v, v)
+		q.VPXOR(Mem{Base: quadPadding[l], Disp: 8*w + padAt}, v, v)
+	}
+}
+
+// add adds to word w of the state at a, and the result to its C.
+func (q *quad) add(a Mem, w int, v reg.VecPhysical, first bool) {
+	if !first {
+		q.VPXOR(q.word(a, w), v, v)
+	}
+	q.VMOVDQA(v, q.word(a, w))
+	if c := q.c[w%5]; w < 5 {
+		q.VMOVDQA(v, c)
+	} else {
+		q.VPXOR(v, c, c)
+	}
 }
 
 // pads counts a block, and points to its padding tables.

@@ -79,6 +79,13 @@ func (m *machine) vector(in instruction) bool {
 		q := number(in.args[0])
 		m.write(last, vector{v[2*q], v[2*q+1]}, 16)
 		return true
+	case "VMOVQ":
+		m.write(last, vector{m.value(in.args[0])}, n)
+		return true
+	case "VPBROADCASTQ":
+		w := m.read(in.args[0], 16)[0]
+		m.write(last, vector{w, w, w, w, w, w, w, w}, n)
+		return true
 	case "VPXORQ.BCST":
 		v, c := m.read(in.args[1], n), m.value(in.args[0])
 		for i := range v {
