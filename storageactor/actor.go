@@ -80,8 +80,10 @@ func (a *storageActor) Receive(c actor.Context) {
 	case *actor.Restarting, *actor.Stopped:
 		a.endPhase()
 	case *messages.FindCredit:
-		a.hold.requesters[m.ReplyTo.Id] = m.ReplyTo
-		a.run(c, m)
+		if m.ReplyTo != nil {
+			a.hold.requesters[m.ReplyTo.Id] = m.ReplyTo
+			a.run(c, m)
+		}
 	case *messages.BuildStorage:
 		a.begin(c, false)
 		a.run(c, m)
