@@ -3,17 +3,17 @@ package balsa
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/balsa-sync/balsa/actors"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/storageactor"
+	"github.com/balsa-sync/balsa/supervisor"
 )
 
-// storageTree is the actor tree of a build: a StorageActor alone.
+// storageTree is the actor tree of a build: a StorageActor below the supervisor.
 type storageTree struct {
-	sys    *actors.System
+	tree   *supervisor.Tree
 	client *storageactor.Client
 }
 
@@ -22,18 +22,15 @@ type storageTree struct {
 func startStorage(ctx context.Context, o *Options, bulk *state.Bulk,
 	onBuilt func([]messages.StorageResult, []messages.OrphanStorage), onFatal func(error),
 ) (*storageTree, error) {
-	tracer := o.TracerProvider.Tracer(tracerName)
-	sys, err := actors.NewSystem(actors.Options{
-		Name: "balsa", Logger: o.Logger, Tracer: tracer, OnFatal: onFatal,
+	tree, err := supervisor.Start(ctx, supervisor.Config{
+		Actors: actors.Options{Name: "balsa"}, Tracer: o.TracerProvider.Tracer(tracerName),
+		Logger: o.Logger, Build: storageactor.StoreOf(bulk), Storage: o.Storage, OnFatal: onFatal,
 	})
 	if err != nil {
 		return nil, err
 	}
-	t := &storageTree{sys: sys}
-	if err := t.start(o, storageactor.Config{
-		System: sys, Store: storageactor.StoreOf(bulk), Tracer: tracer, Logger: o.Logger,
-		Options: o.Storage,
-	}, onBuilt); err != nil {
+	t := &storageTree{tree: tree}
+	if t.client, err = storageactor.NewClient(tree.System, tree.Storage, onBuilt); err != nil {
 		stopping, done := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 		defer done()
 		return nil, errors.Join(err, t.stop(stopping))
@@ -41,19 +38,5 @@ func startStorage(ctx context.Context, o *Options, bulk *state.Bulk,
 	return t, nil
 }
 
-func (t *storageTree) start(o *Options, cfg storageactor.Config,
-	onBuilt func([]messages.StorageResult, []messages.OrphanStorage)) error {
-	spec, err := storageactor.Spec(cfg)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBadOptions, err)
-	}
-	pid, err := t.sys.Spawn(spec)
-	if err != nil {
-		return err
-	}
-	t.client, err = storageactor.NewClient(t.sys, pid, onBuilt)
-	return err
-}
-
 // stop stops the actors. ctx bounds how long it waits.
-func (t *storageTree) stop(ctx context.Context) error { return t.sys.Shutdown(ctx) }
+func (t *storageTree) stop(ctx context.Context) error { return t.tree.Stop(ctx) }
