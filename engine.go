@@ -41,6 +41,9 @@ type Engine struct {
 	closing sync.Mutex // one Close at a time
 	stopped bool       // the actors were told
 	ended   bool       // the store is closed
+
+	open  context.Context         // until Close is called
+	close context.CancelCauseFunc // ends it
 }
 
 // Block is a block to apply: what a consensus client or a peer gives of it.
@@ -66,6 +69,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{opts: o, store: store}
+	e.open, e.close = context.WithCancelCause(context.Background())
 	if _, ok := store.Cursor(); !ok {
 		return nil, errors.Join(fmt.Errorf("%s: %w", o.Dir, ErrNoState), store.Close())
 	}
@@ -94,18 +98,21 @@ func storeOptions(o Options, mustExist bool) state.Options {
 // Apply applies the block on top of the cursor and proves its state root. A block that the store
 // holds already is answered with Applied.Known. On any error the store is as it was.
 //
-// When ctx ends before the block is applied, the block may still be applied afterwards; applying
-// it again is harmless. That is why Apply copies what it is given: the caller may use its buffers
-// again in any case.
+// When ctx ends before the block is applied, work on it stops soon afterwards, but it may have been
+// applied by then; applying it again is harmless. That is why Apply copies what it is given: the
+// caller may use its buffers again in any case.
 func (e *Engine) Apply(ctx context.Context, b Block) (Applied, error) {
 	id := e.request.Add(1)
 	b.BAL = bytes.Clone(b.BAL)
 	if b.Header != nil {
 		b.Header = types.CopyHeader(b.Header)
 	}
+	wanted, done := e.wanted(ctx)
+	defer done()
 	m, err := e.ask(ctx, func(to *actor.PID) any {
 		return &messages.ApplyBlock{
-			Request: id, Header: b.Header, BAL: b.BAL, Transactions: b.Transactions, ReplyTo: to,
+			Request: id, Header: b.Header, BAL: b.BAL, Transactions: b.Transactions,
+			Ctx: wanted, ReplyTo: to,
 		}
 	})
 	if err != nil {
@@ -124,8 +131,10 @@ func (e *Engine) Apply(ctx context.Context, b Block) (Applied, error) {
 // again, and proves the state root after each. On an error the cursor is returned where it stopped.
 func (e *Engine) Rewind(ctx context.Context, to common.Hash) (state.Cursor, error) {
 	id := e.request.Add(1)
+	wanted, done := e.wanted(ctx)
+	defer done()
 	m, err := e.ask(ctx, func(pid *actor.PID) any {
-		return &messages.Rewind{Request: id, To: to, ReplyTo: pid}
+		return &messages.Rewind{Request: id, To: to, Ctx: wanted, ReplyTo: pid}
 	})
 	if err != nil {
 		return e.Cursor(), err
@@ -137,6 +146,14 @@ func (e *Engine) Rewind(ctx context.Context, to common.Hash) (state.Cursor, erro
 		return m.Cursor, m.Err
 	}
 	return e.Cursor(), fmt.Errorf("the engine answered Rewind with %T", m)
+}
+
+// wanted gives the context that the work on a request goes by: it ends with ctx, with the call,
+// which calls done, and with the engine (ErrClosed).
+func (e *Engine) wanted(ctx context.Context) (wanted context.Context, done func()) {
+	wanted, cancel := context.WithCancelCause(e.open)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return wanted, func() { stop(); cancel(nil) }
 }
 
 // ask sends a request to the BalApplyActor and waits for the answer.
@@ -188,14 +205,15 @@ func (e *Engine) BlockHash(number uint64) (hash common.Hash, ok bool, err error)
 // ChainID is the chain's id as Init was given it.
 func (e *Engine) ChainID() uint64 { return e.store.ChainID() }
 
-// Close refuses new calls, waits for those in hand until ctx ends, stops the actors in order and
-// closes the store. Every View must have been closed: with one open, or where ctx ends before the
-// actors have let go of the store, Close returns an error and may be called again. Closing an
-// engine that is closed is harmless.
+// Close refuses new calls, has Apply and Rewind give up what they have in hand (ErrGivenUp), waits
+// for all calls until ctx ends, stops the actors in order and closes the store. Every View must
+// have been closed: with one open, or where ctx ends before the actors have let go of the store,
+// Close returns an error and may be called again. Closing an engine that is closed is harmless.
 func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
+	e.close(ErrClosed)
 
 	e.closing.Lock()
 	defer e.closing.Unlock()

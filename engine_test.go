@@ -8,8 +8,12 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	oteltrace "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/balsa-sync/balsa/bal"
 	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/telemetry"
 	"github.com/balsa-sync/balsa/trie"
 )
 
@@ -213,5 +217,65 @@ func TestCloseWithoutTimeStopsTheActorsAndMayBeCalledAgain(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), o); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// stopAt gives tracers that stop the goroutine which starts a span of the given name.
+type stopAt struct {
+	noop.TracerProvider
+	name        string
+	there, goOn chan struct{}
+}
+
+func (s *stopAt) Tracer(string, ...oteltrace.TracerOption) oteltrace.Tracer {
+	return &stoppingTracer{at: s}
+}
+
+type stoppingTracer struct {
+	noop.Tracer
+	at *stopAt
+}
+
+func (s *stoppingTracer) Start(ctx context.Context, name string, o ...oteltrace.SpanStartOption) (
+	context.Context, oteltrace.Span) {
+	if name == s.at.name {
+		close(s.at.there)
+		<-s.at.goOn
+	}
+	return s.Tracer.Start(ctx, name, o...)
+}
+
+func TestCloseHasTheBlockInHandGivenUp(t *testing.T) {
+	at := &stopAt{name: telemetry.SpanBALDecode, there: make(chan struct{}),
+		goOn: make(chan struct{})}
+	o := memory()
+	o.TracerProvider = at
+	e := start(t, o)
+	hash := bal.Hash(bal.Empty)
+	b := Block{BAL: bal.Empty, Header: &types.Header{
+		Number: big.NewInt(1), ParentHash: e.Cursor().Hash, Root: trie.EmptyRoot,
+		GasLimit: 1, BlockAccessListHash: &hash,
+	}}
+	applied, closed := make(chan error), make(chan error)
+	go func() { _, err := e.Apply(t.Context(), b); applied <- err }()
+	<-at.there
+	go func() { closed <- e.Close(t.Context()) }()
+	<-e.open.Done()
+	e.close(nil) // returns when all that hangs on it has ended
+	close(at.goOn)
+	if err := <-applied; !errors.Is(err, ErrGivenUp) || !errors.Is(err, ErrClosed) {
+		t.Errorf("apply: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	o.TracerProvider = nil
+	again, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close(t.Context())
+	if m, err := again.Apply(t.Context(), b); err != nil || m.Known {
+		t.Fatalf("%+v, %v", m, err)
 	}
 }

@@ -29,6 +29,9 @@ var (
 	ErrBusy          = balactor.ErrBusy
 	ErrWorkerFailed  = balactor.ErrWorkerFailed
 	ErrNoState       = balactor.ErrNoState
+	// ErrGivenUp: Close was called before the request was done; errors.Is finds ErrClosed too. The
+	// store is as it was, or where a rewind had got to.
+	ErrGivenUp = balactor.ErrGivenUp
 )
 
 // WrongRootError is ErrWrongRoot with both roots and the accounts in question.

@@ -1,6 +1,7 @@
 package balactor
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,10 +18,10 @@ type accountsDone struct {
 }
 
 // updateAccounts updates the whole account trie in one go.
-func updateAccounts(u *updater, r trie.Reader, empty bool, changes []trie.Change) (
-	accountsDone, error) {
-	u.begin()
-	id, err := u.Update(0, r, empty, changes)
+func updateAccounts(ctx context.Context, u *updater, r trie.Reader, empty bool,
+	changes []trie.Change) (accountsDone, error) {
+	u.begin(ctx)
+	id, err := u.Update(0, u.reader(r), empty, changes)
 	if err == nil {
 		err = u.Flush()
 	}
@@ -33,11 +34,11 @@ func updateAccounts(u *updater, r trie.Reader, empty bool, changes []trie.Change
 // updateParts updates the account trie below some nibbles of its root.
 func updateParts(u *updater, r trie.Reader, m *messages.UpdateAccounts) (
 	*messages.AccountsUpdated, error) {
-	u.begin()
+	u.begin(m.Ctx)
 	out := &messages.AccountsUpdated{Job: m.Job}
 	for _, run := range m.Runs {
 		x := run[0].Key[0] >> 4
-		part, err := u.UpdatePart(0, r, m.Root, x, run)
+		part, err := u.UpdatePart(0, u.reader(r), m.Root, x, run)
 		if err != nil {
 			return nil, fmt.Errorf("account trie below nibble %x: %w", x, trieError(err))
 		}
@@ -48,16 +49,16 @@ func updateParts(u *updater, r trie.Reader, m *messages.UpdateAccounts) (
 }
 
 // joinParts puts updated parts under the account trie's root.
-func joinParts(u *updater, r trie.Reader, root trie.Branch, done []*messages.AccountsUpdated) (
-	accountsDone, error) {
-	u.begin()
+func joinParts(ctx context.Context, u *updater, r trie.Reader, root trie.Branch,
+	done []*messages.AccountsUpdated) (accountsDone, error) {
+	u.begin(ctx)
 	var parts []trie.Part
 	var below []state.BranchWrite
 	for _, d := range done {
 		parts = append(parts, d.Parts...)
 		below = append(below, d.Branches...)
 	}
-	id, err := u.JoinParts(0, r, root, parts)
+	id, err := u.JoinParts(0, u.reader(r), root, parts)
 	if err == nil {
 		err = u.Flush()
 	}

@@ -162,11 +162,11 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 	case handOut:
 		a.handOut(c, e)
 	case updateWhole:
-		done, err := updateAccounts(a.updater, a.hold.reader.AccountTrie(),
+		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
 			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
 		return accountsReady{done, err}
 	case join:
-		done, err := joinParts(a.updater, a.hold.reader.AccountTrie(),
+		done, err := joinParts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
 			e.block.parent.root, e.block.accounts)
 		return accountsReady{done, err}
 	case store:
@@ -211,11 +211,15 @@ func (a *applyActor) lookUp(e openParent) (p parentOpened, err error) {
 	if p.cursor, ok = sn.Cursor(); !ok {
 		return p, ErrNoState
 	}
+	w := &wanted{ctx: e.request.ctx()}
+	if err := w.err(); err != nil {
+		return p, err
+	}
 	if a.hold.reader, err = sn.NewReader(); err != nil {
 		return p, err
 	}
 	if e.request.rewind != nil {
-		if p.undo, err = undoOf(sn, p.cursor, e.hash, e.first); err != nil {
+		if p.undo, err = undoOf(w, sn, p.cursor, e.hash, e.first); err != nil {
 			return p, err
 		}
 	} else if _, p.known, err = sn.HeaderNumber(e.hash); err != nil || p.known {
@@ -251,6 +255,9 @@ func (a *applyActor) store(b *block) stored {
 	span.End(trace.WithTimestamp(b.mark))
 	_, span = a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanStateCommit)
 	defer span.End()
+	if err := (&wanted{ctx: b.request.ctx()}).err(); err != nil {
+		return stored{err}
+	}
 	if b.request.rewind != nil {
 		return stored{a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)}
 	}

@@ -145,7 +145,7 @@ func TestAWorkerThatPanicsCostsOnlyTheAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, Options{Workers: 2}, hook)
-			first := r.block(1) // the next block needs a root branch to be done in parts
+			first := r.block(20) // the next block needs a root branch to be done in parts
 			r.send(first)
 			if m := actorstest.Expect[*messages.BlockApplied](t, r.probe); m.Root != first.Header.Root {
 				t.Fatalf("%+v", m)

@@ -38,6 +38,14 @@ type request struct {
 	trace  context.Context // of the command's message
 }
 
+// ctx says how long the request is wanted; nil: always.
+func (r *request) ctx() context.Context {
+	if r.rewind != nil {
+		return r.rewind.Ctx
+	}
+	return r.apply.Ctx
+}
+
 // worker is an AccountBatch child as the core sees it.
 type worker struct {
 	busy bool
@@ -233,6 +241,7 @@ func (c *core) prepared(now time.Time, m prepared) []any {
 	for i, run := range split(m.targets, len(c.workers), c.opts.BatchSlots) {
 		b.jobs = append(b.jobs, job{storage: &messages.UpdateStorage{
 			Job:      messages.Job{Block: b.id, Index: i},
+			Ctx:      b.request.ctx(),
 			Snapshot: b.parent.snapshot, Targets: run,
 		}})
 	}

@@ -22,6 +22,12 @@
 //   - I4: at most Options.MaxQueued requests wait; more are refused with ErrBusy.
 //   - I5: an account that ends empty (EIP-161) is absent, and its slots with it.
 //
+// # Giving up
+//
+// A request has a context. Whatever works on it looks at the context every thousand items or so:
+// once it has ended, the request is answered with ErrGivenUp and the store is as it was. A commit
+// that has begun goes on to its end.
+//
 // # Restarts
 //
 // An AccountBatch that panics loses the job in hand and nothing else: it has no state. Its parent

@@ -31,6 +31,8 @@ var (
 	ErrBusy         = errors.New("too many requests wait already; send it again later")
 	ErrWorkerFailed = errors.New("a worker failed on every attempt at a job of this block")
 	ErrNoState      = errors.New("the store holds no state yet: run init first")
+	// ErrGivenUp: the request's context ended. It is wrapped with the context's cause.
+	ErrGivenUp = errors.New("given up before it was done")
 )
 
 // trieError marks what an updater says where the store's rows contradict each other: the changes

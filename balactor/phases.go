@@ -115,6 +115,7 @@ func (c *core) storageDone(now time.Time) []any {
 	for i, runs := range partition(b.changes, len(c.workers)) {
 		b.jobs = append(b.jobs, job{account: &messages.UpdateAccounts{
 			Job:      messages.Job{Block: b.id, Index: i},
+			Ctx:      b.request.ctx(),
 			Snapshot: b.parent.snapshot, Root: b.parent.root, Runs: runs,
 		}})
 	}

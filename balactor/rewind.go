@@ -15,7 +15,7 @@ import (
 //
 // The store holds the headers of the cursor's branch alone (Revert removes those of undone
 // blocks), so a known block is an ancestor.
-func undoOf(sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool) (
+func undoOf(w *wanted, sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool) (
 	*undoStep, error) {
 	if to == cursor.Hash {
 		return nil, nil
@@ -35,6 +35,9 @@ func undoOf(sn *state.Snapshot, cursor state.Cursor, to common.Hash, whole bool)
 	var step *undoStep
 	number, hash := cursor.Number, cursor.Hash
 	for ; number >= last; number-- {
+		if err := w.err(); err != nil {
+			return nil, err
+		}
 		u, err := undoOne(sn, number, hash)
 		if err != nil {
 			return nil, err

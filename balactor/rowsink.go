@@ -2,6 +2,7 @@ package balactor
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"slices"
 
@@ -15,7 +16,8 @@ import (
 // buffers are large; what it hands out is not used again.
 type updater struct {
 	*trie.Updater
-	sink rowSink
+	sink   rowSink
+	wanted wanted
 }
 
 func newUpdater() *updater {
@@ -24,11 +26,16 @@ func newUpdater() *updater {
 	return u
 }
 
-// begin forgets what came before, an attempt that failed included.
-func (u *updater) begin() {
+// begin forgets what came before, an attempt that failed included. The updates that follow fail
+// with ErrGivenUp soon after ctx has ended.
+func (u *updater) begin(ctx context.Context) {
 	u.Reset()
-	u.sink.begin()
+	u.wanted = wanted{ctx: ctx}
+	u.sink.begin(&u.wanted)
 }
+
+// reader is r for the updates since begin.
+func (u *updater) reader(r trie.Reader) trie.Reader { return wantedReader{r, &u.wanted} }
 
 // rowSink collects the branch rows that updates write and delete. A tag is an index into owners,
 // which ascend; with no owners the rows are the account trie's.
@@ -37,6 +44,7 @@ type rowSink struct {
 	rows   []state.BranchWrite // as they come
 	order  []rowOrder          // of rows
 	arena  arena
+	wanted *wanted
 }
 
 // rowOrder sorts rows, mostly without looking at them.
@@ -46,13 +54,16 @@ type rowOrder struct {
 	head  uint64 // of the path
 }
 
-func (s *rowSink) begin() {
+func (s *rowSink) begin(w *wanted) {
 	clear(s.rows)
-	*s = rowSink{owners: s.owners[:0], rows: s.rows[:0], order: s.order[:0]}
+	*s = rowSink{owners: s.owners[:0], rows: s.rows[:0], order: s.order[:0], wanted: w}
 }
 
 // PutBranch implements trie.Sink.
 func (s *rowSink) PutBranch(tag uint32, p trie.Path, b trie.Branch) error {
+	if err := s.wanted.item(); err != nil {
+		return err
+	}
 	s.add(tag, p, b.AppendTo(s.arena.room(b.Len())))
 	return nil
 }

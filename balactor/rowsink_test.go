@@ -26,7 +26,7 @@ func TestRowsComeInTheStoresOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	s := &rowSink{}
 	for round := range 3 {
-		s.begin()
+		s.begin(&wanted{})
 		for i := range 5 {
 			s.owners = append(s.owners, common.Hash{byte(i), byte(round)})
 		}

@@ -49,13 +49,16 @@ type accountRun struct {
 // updateStorage does the job: all reads first, in key order, then the tries.
 func updateStorage(u *updater, p parent, m *messages.UpdateStorage, clock func() time.Time) (
 	*messages.StorageUpdated, error) {
-	u.begin()
+	u.begin(m.Ctx)
 	r := &storageRun{parent: p, updater: u, codes: map[common.Hash]bool{}}
 	r.out.Job = m.Job
 	r.accounts = make([]accountRun, len(m.Targets))
 
 	start := clock()
 	for i := range m.Targets {
+		if err := u.wanted.item(); err != nil {
+			return nil, err
+		}
 		if err := r.read(&r.accounts[i], &m.Targets[i]); err != nil {
 			return nil, fmt.Errorf("account %s: %w", nameOf(&m.Targets[i]), err)
 		}
@@ -157,6 +160,9 @@ func (r *storageRun) code(code []byte) (common.Hash, error) {
 func (r *storageRun) slots(a *accountRun) error {
 	t := a.target
 	for i := range t.Slots {
+		if err := r.updater.wanted.item(); err != nil {
+			return err
+		}
 		s := &t.Slots[i]
 		var pre []byte
 		if !a.emptyStorage {
@@ -181,7 +187,7 @@ func (r *storageRun) dropSlots(a *accountRun) error {
 	}
 	return r.parent.EachSlot(a.target.Hash, func(slot common.Hash, value []byte) error {
 		r.change(a, slot, r.arena.copy(value), nil)
-		return nil
+		return r.updater.wanted.item()
 	})
 }
 
@@ -202,7 +208,7 @@ func (r *storageRun) roots() error {
 		r.updater.sink.owners = append(r.updater.sink.owners, a.target.Hash)
 		tag := uint32(len(r.updater.sink.owners) - 1)
 		var err error
-		reader := r.parent.StorageTrie(a.target.Hash)
+		reader := r.updater.reader(r.parent.StorageTrie(a.target.Hash))
 		if a.trie, err = r.updater.Update(tag, reader, a.emptyStorage, a.changes); err != nil {
 			return fmt.Errorf("account %s: storage trie: %w", nameOf(a.target), trieError(err))
 		}

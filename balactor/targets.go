@@ -20,6 +20,7 @@ const notAvailable = 0x80
 // decodeBlock checks a block access list against its header and works out what each account that
 // it changes shall become (I3).
 func decodeBlock(m *messages.ApplyBlock) ([]messages.AccountTarget, error) {
+	w := &wanted{ctx: m.Ctx}
 	if m.Header.BlockAccessListHash == nil {
 		return nil, ErrPreAmsterdam
 	}
@@ -30,18 +31,27 @@ func decodeBlock(m *messages.ApplyBlock) ([]messages.AccountTarget, error) {
 		return nil, fmt.Errorf("%w: the header has %s, the list %s", ErrBALHash,
 			*m.Header.BlockAccessListHash, got)
 	}
+	if err := w.err(); err != nil {
+		return nil, err
+	}
 	list, err := bal.Decode(m.BAL, bal.Limits{
 		GasLimit: m.Header.GasLimit, Transactions: m.Transactions,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return targetsOf(list.PostState()), nil
+	if err := w.err(); err != nil {
+		return nil, err
+	}
+	return targetsOf(list.PostState(), w)
 }
+
+// hashedAtOnce is how many keys are hashed between two looks at whether the block is still wanted.
+const hashedAtOnce = 1 << 14
 
 // targetsOf keys a post-state by hashes and puts it into their order. All keys of a block are
 // hashed together, in lanes.
-func targetsOf(post []bal.PostAccount) []messages.AccountTarget {
+func targetsOf(post []bal.PostAccount, w *wanted) ([]messages.AccountTarget, error) {
 	var slots []common.Hash
 	addresses := make([]common.Address, len(post))
 	for i := range post {
@@ -52,14 +62,26 @@ func targetsOf(post []bal.PostAccount) []messages.AccountTarget {
 	}
 	accountKeys, slotKeys := make([]common.Hash, len(addresses)), make([]common.Hash, len(slots))
 	keccak.SumAddresses(accountKeys, addresses)
-	keccak.SumSlots(slotKeys, slots)
+	for from := 0; from < len(slots); from += hashedAtOnce {
+		if err := w.err(); err != nil {
+			return nil, err
+		}
+		to := min(from+hashedAtOnce, len(slots))
+		keccak.SumSlots(slotKeys[from:to], slots[from:to])
+	}
 
 	slab := make([]messages.SlotTarget, 0, len(slots))
 	targets := make([]messages.AccountTarget, len(post))
 	for i := range post {
+		if err := w.item(); err != nil {
+			return nil, err
+		}
 		p := &post[i]
 		from := len(slab)
 		for j := range p.Slots {
+			if err := w.item(); err != nil {
+				return nil, err
+			}
 			slab = append(slab, messages.SlotTarget{
 				Hash: slotKeys[len(slab)], Value: state.EncodeSlot(p.Slots[j].Value),
 			})
@@ -77,7 +99,7 @@ func targetsOf(post []bal.PostAccount) []messages.AccountTarget {
 	slices.SortFunc(targets, func(a, b messages.AccountTarget) int {
 		return bytes.Compare(a.Hash[:], b.Hash[:])
 	})
-	return targets
+	return targets, w.err()
 }
 
 // targetsOfDiff makes targets of a reverse diff: each account exactly as it was.

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"context"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -47,6 +48,7 @@ type Job struct {
 // their storage tries, and to work out the accounts' new state.
 type UpdateStorage struct {
 	Job      Job
+	Ctx      context.Context // its end fails the job; nil: never
 	Snapshot *state.Snapshot // the parent's state
 	Targets  []AccountTarget // ascending by hash
 	ReplyTo  *actor.PID
@@ -69,6 +71,7 @@ type StorageUpdated struct {
 // of its root branch.
 type UpdateAccounts struct {
 	Job      Job
+	Ctx      context.Context // its end fails the job; nil: never
 	Snapshot *state.Snapshot
 	Root     trie.Branch     // the account trie's root branch (path of length 0)
 	Runs     [][]trie.Change // changes below one nibble each, ascending

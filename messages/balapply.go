@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"context"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,7 +23,10 @@ type ApplyBlock struct {
 	// Transactions is the number of transactions in the block, -1 where it is not known. It bounds
 	// the block access indices (EIP-7928: at most transactions + 1).
 	Transactions int
-	ReplyTo      *actor.PID
+	// Ctx says how long the block is wanted: when it ends before the commit has begun, the block is
+	// given up and rejected. Nil: always.
+	Ctx     context.Context
+	ReplyTo *actor.PID
 }
 
 // Phases says where a block's time went. Warmup and StorageRoots are the longest of any worker's,
@@ -62,6 +66,7 @@ type BlockRejected struct {
 type Rewind struct {
 	Request uint64
 	To      common.Hash
+	Ctx     context.Context // its end stops the rewind, after the block in hand at most; nil: never
 	ReplyTo *actor.PID
 }
 

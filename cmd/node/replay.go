@@ -21,8 +21,9 @@ const (
 )
 
 const (
-	// interruptGrace is how long the block in flight may go on behind an interrupt.
-	interruptGrace = 3 * time.Second
+	// interruptGrace is how long the block in flight may go on behind an interrupt; then it is given
+	// up.
+	interruptGrace = 2 * time.Second
 	// closeTimeout bounds the orderly stop of the engine.
 	closeTimeout = 10 * time.Second
 	// readAhead is how many blocks are read and decoded while one is applied.
