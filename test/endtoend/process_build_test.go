@@ -130,6 +130,7 @@ func TestBuildsThatAreKilled(t *testing.T) {
 	takes := time.Since(start) * 2 / 3 // without verifying
 	p.exports(dir, file)
 	t.Run("imports", func(t *testing.T) { p.with(t).killImports(44, 6, takes, file) })
+	t.Run("stopped imports", func(t *testing.T) { p.with(t).stopImports(46, 3, takes, file) })
 	t.Run("rebuilds", func(t *testing.T) { p.with(t).killRebuilds(45, 4, takes, dir, file) })
 }
 
@@ -188,6 +189,38 @@ func (p *program) killImports(seed uint64, count int, takes time.Duration, file 
 	p.t.Logf("%d kills, %d imports went on", killed, wentOn)
 	if wentOn == 0 {
 		p.t.Error("no import went on: the moments are badly chosen")
+	}
+}
+
+// stopImports asks imports to stop: they end in order with the exit code 1 and say how to go on.
+// status says how far they have come.
+func (p *program) stopImports(seed uint64, count int, takes time.Duration, file string) {
+	p.t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for stopped, runs := 0, 0; stopped < count; runs++ {
+		if runs == 20*count {
+			p.t.Fatalf("only %d of %d runs were still there to be stopped", stopped, runs)
+		}
+		dir := filepath.Join(p.t.TempDir(), "store")
+		args := []string{"import", "--datadir", dir, file}
+		when := moment{later: takes/10 + time.Duration(rng.Int64N(int64(takes)))}
+		switch code, said := p.runUntil(when, syscall.SIGTERM, args...); code {
+		case 0, -1: // it had ended, or had not begun to listen
+			continue
+		case 1:
+			if !strings.Contains(said.String(), "run the same command again to go on") {
+				p.t.Fatalf("it said %s", said)
+			}
+		default:
+			p.t.Fatalf("exit code %d\n%s", code, said)
+		}
+		stopped++
+		c, said := p.command("status", "--datadir", dir, "--counts=false")
+		if err := c.Run(); err != nil || !strings.Contains(said.String(), "goes on where it was") {
+			p.t.Fatalf("%v\n%s", err, said)
+		}
+		p.must(args...)
+		p.exports(dir, file)
 	}
 }
 
