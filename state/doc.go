@@ -64,6 +64,16 @@
 // alone: seeks in Pebble's memtables would double the cost of a read. A search for the first row
 // below a path may fall between the two; it then goes through an iterator that sees everything.
 //
+// # Damage at the end of the log
+//
+// Each log but the last is read strictly when a store opens: whatever is wrong in it is ErrCorrupt.
+// In the last log a crash may have left a torn write, so reading ends where a chunk does not fit
+// its checksum, unless a later chunk records that the log was synced beyond that place: then it is
+// ErrCorrupt too. The chunk that was synced last has no such witness. If the medium damages that
+// one, long after its sync, it looks like a torn write, and the store opens with the cursor of an
+// older block. That is no breach of I1, which is about crashes, and the state is whole: it is that
+// of the older block, and the blocks after it are applied again, from the network or from files.
+//
 // # Failure
 //
 // When Pebble can no longer write its log or its manifest it calls Logger.Fatalf or panics, and

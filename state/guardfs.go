@@ -76,8 +76,16 @@ func (g *guardFS) begins(name string) {
 
 func (g *guardFS) wrap(f vfs.File, err error, op, name string) (vfs.File, error) {
 	critical := g.critical(name)
+	size := int64(0)
+	isLog := strings.HasSuffix(name, ".log")
+	if err == nil && isLog && op == "reuse" {
+		size, err = sizeOf(f)
+	}
 	if g.after(err, critical, op, name) != nil {
 		return nil, err
+	}
+	if isLog {
+		f = newLogFile(f, size)
 	}
 	return &guardFile{File: f, fs: g, name: name, critical: critical}, nil
 }

@@ -3,6 +3,7 @@ package state
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand"
 	"testing"
 
@@ -61,4 +62,18 @@ func FuzzDecodeSlot(f *testing.F) {
 			t.Fatalf("%x encodes as %x", b, EncodeSlot(h))
 		}
 	})
+}
+
+// BenchmarkCheckOfASlotRow is what a read of a slot pays for being told damage at once.
+func BenchmarkCheckOfASlotRow(b *testing.B) {
+	for _, n := range []int{1, 20, 32} {
+		row := EncodeSlot(common.BytesToHash(bytes.Repeat([]byte{0x9a}, n)))
+		b.Run(fmt.Sprintf("bytes=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := splitSlot(row); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -18,5 +18,6 @@
 //	1  failed, or interrupted: run the same command again to go on
 //	2  bad usage: an unknown command or flag, a missing argument or file
 //	3  verification failed: a state root differs, or the store contradicts itself
-//	4  the store cannot be used: missing, locked, foreign, of another schema, damaged, unfinished
+//	4  the store cannot be used: missing, locked, foreign, of another schema, damaged, unfinished,
+//	   or its directory is refused by the file system (no rights, read-only, no space, a bad path)
 package main
