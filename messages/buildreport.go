@@ -23,7 +23,8 @@ type BuildReport struct {
 	// InputWaitS is the wall time in which a worker had nothing in hand because nothing had been
 	// asked for that nobody had in hand.
 	InputWaitS float64 `json:"input_wait_s"`
-	// SlotTurnover is the time from a worker's job end to its next start, where there was work.
+	// SlotTurnover is the time from a worker's answer to the start of its next job, where there was
+	// work.
 	SlotTurnover Turnover `json:"slot_turnover"`
 	// BufferWaitS is the wall time that workers waited for a buffer that was being flushed, summed.
 	BufferWaitS float64 `json:"buffer_wait_s"`

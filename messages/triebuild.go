@@ -70,7 +70,10 @@ type JoinTrie struct {
 // JobTimes is what a worker measured of a job. Started and Ended are by the system's clock.
 type JobTimes struct {
 	Started, Ended time.Time
-	CPU            time.Duration // processor time of the job's thread
+	// Idle is the time from when the worker had sent its answer before to Started, 0 where there was
+	// none before.
+	Idle time.Duration
+	CPU  time.Duration // processor time of the job's thread
 }
 
 // TrieOutcome is what became of one unit.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -51,12 +50,12 @@ const (
 	keyError = attribute.Key("error.type")
 )
 
-func (i *instruments) worked(kind string, since time.Duration, follows bool, t *messages.JobTimes) {
+func (i *instruments) worked(kind string, follows bool, t *messages.JobTimes) {
 	ctx := context.Background()
 	i.job.Record(ctx, t.Ended.Sub(t.Started).Seconds(),
 		metric.WithAttributes(keyKind.String(kind)))
 	if follows {
-		i.turnover.Record(ctx, since.Seconds())
+		i.turnover.Record(ctx, t.Idle.Seconds())
 	}
 }
 

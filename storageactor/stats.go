@@ -121,19 +121,20 @@ func (s *stats) wait(from, to time.Time) {
 	}
 }
 
-// job counts a job that worker w did. follows says that there was work when its job before ended,
+// job counts a job that worker w did, from when it was taken up until it was answered. follows says that there was work when its job before ended,
 // waited that it had nothing in hand when the answer came though there was work.
 func (s *stats) job(now time.Time, w int, t messages.JobTimes, follows, waited bool) {
 	s.jobs++
 	s.busy += t.Ended.Sub(t.Started)
 	s.cpu += t.CPU
-	if gap := t.Started.Sub(s.lastEnds[w]); gap > 0 {
-		s.idle += gap
-		if follows {
-			s.turnover.add(gap)
-		}
-	} else if follows {
-		s.turnover.add(0)
+	if gap := t.Started.Sub(s.lastEnds[w]); t.Idle == 0 || t.Idle > gap {
+		s.idle += max(gap, 0)
+	} else {
+		s.idle += t.Idle
+		s.busy += gap - t.Idle // for answering
+	}
+	if follows {
+		s.turnover.add(t.Idle)
 	}
 	s.lastEnds[w] = t.Ended
 	if waited {

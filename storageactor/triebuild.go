@@ -20,7 +20,7 @@ type trieBuild struct {
 	slot    int
 	hold    *hold
 	builder *builder
-	ended   time.Time // of the job before
+	sent    time.Time // the answer before
 }
 
 // Receive implements actor.Actor.
@@ -45,59 +45,56 @@ func (t *trieBuild) Receive(c actor.Context) {
 func (t *trieBuild) buildTries(c actor.Context, m *messages.BuildTries) {
 	rows := t.hold.rows[m.Buffer]
 	out := &messages.TriesBuilt{Job: m.Job}
-	times, since := t.measure(func() {
+	out.Times = t.measure(func() {
 		out.Outcomes = t.builder.build(m, rows)
 		out.Buffered = rows.Buffered()
 	})
-	out.Times = times
 	t.hold.instruments.built(out.Outcomes)
-	t.answer(c, m.ReplyTo, out, m.Kind.String(), since, m.Follows, &times, out.Outcomes)
+	t.answer(c, m.ReplyTo, out, m.Kind.String(), m.Follows, out.Times, out.Outcomes)
 }
 
 func (t *trieBuild) surveyTrie(c actor.Context, m *messages.SurveyTrie) {
 	var out *messages.TrieSurveyed
-	times, since := t.measure(func() {
+	times := t.measure(func() {
 		var err error
 		out, err = t.builder.survey(m)
 		out.Err = err
 	})
 	out.Times = times
-	t.answer(c, m.ReplyTo, out, "survey", since, m.Follows, &times, nil)
+	t.answer(c, m.ReplyTo, out, "survey", m.Follows, times, nil)
 }
 
 func (t *trieBuild) joinTrie(c actor.Context, m *messages.JoinTrie) {
 	rows := t.hold.rows[m.Buffer]
 	out := &messages.TriesBuilt{Job: m.Job}
-	times, since := t.measure(func() {
+	out.Times = t.measure(func() {
 		out.Outcomes = []messages.TrieOutcome{t.builder.join(m, rows)}
 		out.Buffered = rows.Buffered()
 	})
-	out.Times = times
 	t.hold.instruments.built(out.Outcomes)
-	t.answer(c, m.ReplyTo, out, "join", since, m.Follows, &times, out.Outcomes)
+	t.answer(c, m.ReplyTo, out, "join", m.Follows, out.Times, out.Outcomes)
 }
 
 // measure times a job and the time since the one before. The goroutine stays on one thread, whose
 // processor time it takes.
-func (t *trieBuild) measure(job func()) (times messages.JobTimes, since time.Duration) {
+func (t *trieBuild) measure(job func()) (times messages.JobTimes) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	clock := t.cfg.System.Clock()
 	times.Started = clock.Now()
-	if !t.ended.IsZero() {
-		since = times.Started.Sub(t.ended)
+	if !t.sent.IsZero() {
+		times.Idle = times.Started.Sub(t.sent)
 	}
 	cpu := threadCPU()
 	job()
 	times.CPU = threadCPU() - cpu
 	times.Ended = clock.Now()
-	t.ended = times.Ended
-	return times, since
+	return times
 }
 
-// answer sends a job's result, in the job's span.
-func (t *trieBuild) answer(c actor.Context, to *actor.PID, m any, kind string, since time.Duration,
-	follows bool, times *messages.JobTimes, outcomes []messages.TrieOutcome) {
+// answer sends a job's result, in the job's span. The worker is idle from then on.
+func (t *trieBuild) answer(c actor.Context, to *actor.PID, m any, kind string, follows bool,
+	times messages.JobTimes, outcomes []messages.TrieOutcome) {
 	ctx, span := t.cfg.Tracer.Start(actors.Ctx(c), telemetry.SpanStorageSlot,
 		trace.WithTimestamp(times.Started))
 	if span.IsRecording() {
@@ -109,9 +106,10 @@ func (t *trieBuild) answer(c actor.Context, to *actor.PID, m any, kind string, s
 			attribute.Int(telemetry.AttrSlot, t.slot), attribute.String(telemetry.AttrKind, kind),
 			attribute.Int(telemetry.AttrAccounts, len(outcomes)),
 			attribute.Int(telemetry.AttrLeaves, leaves), attribute.Int(telemetry.AttrRows, rows),
-			attribute.Float64(telemetry.AttrTurnover, since.Seconds()))
+			attribute.Float64(telemetry.AttrTurnover, times.Idle.Seconds()))
 	}
 	span.End(trace.WithTimestamp(times.Ended))
+	t.hold.instruments.worked(kind, follows, &times)
 	t.cfg.System.Send(ctx, to, m)
-	t.hold.instruments.worked(kind, since, follows, times)
+	t.sent = t.cfg.System.Clock().Now()
 }
