@@ -39,12 +39,15 @@ func Spec(cfg Config) (actors.Spec, error) {
 		return actors.Spec{}, fmt.Errorf("%s: %w", Name, err)
 	}
 	h := &hold{}
+	incarnations := uint64(0)
 	return actors.Spec{
 		Name: Name,
 		New: func() actor.Actor {
-			return &applyActor{
-				cfg: &cfg, core: newCore(cfg.Options), hold: h, updater: newUpdater(),
+			a := &applyActor{
+				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h, updater: newUpdater(),
 			}
+			incarnations++
+			return a
 		},
 		Children: cfg.Options.Restarts,
 	}, nil

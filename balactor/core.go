@@ -147,8 +147,15 @@ type (
 	}
 )
 
-func newCore(o Options) *core {
-	return &core{opts: o, workers: make([]worker, o.Workers)}
+// incarnationShift leaves an incarnation 2^40 passes.
+const incarnationShift = 40
+
+// newCore makes the core of an incarnation, the first being 0. Answers to the incarnation before
+// may still be in the mailbox, so no pass has a number that one of theirs had.
+func newCore(o Options, incarnation uint64) *core {
+	return &core{
+		opts: o, workers: make([]worker, o.Workers), blocks: incarnation << incarnationShift,
+	}
 }
 
 // step is the whole protocol.

@@ -29,7 +29,7 @@ func newBench(t *testing.T, workers int) *bench {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	return &bench{t: t, core: newCore(o)}
+	return &bench{t: t, core: newCore(o, 0)}
 }
 
 func (b *bench) step(m any) {
@@ -347,5 +347,24 @@ func TestAnUndoneBlockThatDoesNotGiveItsParentsRootIsNotStored(t *testing.T) {
 	if m := said[*messages.RewindRejected](b); !errors.Is(m.Err, ErrDiffMismatch) ||
 		m.Cursor != genesis {
 		t.Fatalf("reply %+v", m)
+	}
+}
+
+func TestAnAnswerToTheIncarnationBeforeMeansNothing(t *testing.T) {
+	b := newBench(t, 1)
+	b.open(apply(1, header(common.Hash{1})), 1)
+	late := storageDone(b.next())
+
+	b = newBench(t, 1)
+	b.core = newCore(b.core.opts, 1)
+	b.open(apply(1, header(common.Hash{1})), 1)
+	own := b.next()
+	b.step(late)
+	if len(b.sent)+len(b.acts)+len(b.said) != 0 {
+		t.Fatalf("an answer to another incarnation had effects: %v %v %v", b.sent, b.acts, b.said)
+	}
+	b.step(storageDone(own))
+	if len(b.sent)+len(b.acts)+len(b.said) == 0 {
+		t.Fatal("the own answer had no effect")
 	}
 }

@@ -529,3 +529,39 @@ func TestRequestsThatBreakTheProtocolAreRejected(t *testing.T) {
 		})
 	}
 }
+
+// Late answers wait in the mailbox when the StorageActor is restarted: no number of a job may mean
+// another one by then.
+func TestAnAnswerToTheIncarnationBeforeMeansNothing(t *testing.T) {
+	o := Options{Workers: 1}
+	if err := o.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1, 0)
+	job := func(c *core, account common.Hash) *messages.BuildTries {
+		for _, e := range c.step(now, &messages.BuildStorage{
+			Request: 1, To: common.MaxHash, ReplyTo: requester,
+			Accounts: []messages.StorageAccount{{Account: account}},
+		}) {
+			if h, ok := e.(handOut); ok {
+				return h.msg.(*messages.BuildTries)
+			}
+		}
+		t.Fatal("no job was handed out")
+		return nil
+	}
+	before, after := newCore(o, 1), newCore(o, 2)
+	late, own := job(before, common.Hash{1}), job(after, common.Hash{2})
+	built := func(m *messages.BuildTries) *messages.TriesBuilt {
+		return &messages.TriesBuilt{
+			Job: m.Job, Outcomes: make([]messages.TrieOutcome, len(m.Units)),
+			Times: messages.JobTimes{Started: now, Ended: now},
+		}
+	}
+	if out := after.step(now, built(late)); len(out) != 0 {
+		t.Fatalf("an answer to another incarnation had effects: %v", out)
+	}
+	if out := after.step(now, built(own)); len(out) == 0 {
+		t.Fatal("the own answer had no effect")
+	}
+}

@@ -93,12 +93,17 @@ type (
 	sampled struct{ usage usage }
 )
 
+// incarnationShift leaves an incarnation 2^40 numbers.
+const incarnationShift = 40
+
 func newCore(o Options, incarnation uint64) *core {
 	c := &core{
 		opts: o, incarnation: incarnation,
 		runs: map[runKey]*run{}, outstanding: map[string]int{}, jobs: map[uint64]*job{},
 		workers: make([]worker, o.Workers), flushers: make([]flusher, o.Flushers),
 		storage: newStats(o.Workers), trie: newStats(o.Workers),
+		// Answers to the incarnation before may still be in the mailbox: no number comes twice.
+		numbers: incarnation << incarnationShift,
 	}
 	for w := range c.workers {
 		c.workers[w].starved = true
