@@ -121,8 +121,9 @@ func (s *stats) wait(from, to time.Time) {
 	}
 }
 
-// job counts a job that worker w did, from when it was taken up until it was answered. follows says that there was work when its job before ended,
-// waited that it had nothing in hand when the answer came though there was work.
+// job counts a job that worker w did, from when it was taken up until it was answered. follows says
+// that there was work when its job before ended, waited that it had nothing in hand when the answer
+// came though there was work.
 func (s *stats) job(now time.Time, w int, t messages.JobTimes, follows, waited bool) {
 	s.jobs++
 	s.busy += t.Ended.Sub(t.Started)
