@@ -214,7 +214,7 @@ func (c *core) feed() {
 	for depth, more := 1, true; more; depth++ {
 		more = depth < jobsAhead
 		for w := range c.workers {
-			if wk := &c.workers[w]; len(wk.jobs) >= depth || !wk.takes() {
+			if len(c.workers[w].jobs) >= depth || !c.takes(&c.workers[w]) {
 				continue
 			}
 			if c.feedOne(w) {
@@ -235,13 +235,19 @@ const (
 	aheadMost   = 64
 )
 
-// takes says whether a worker may have one more job.
-func (w *worker) takes() bool {
-	if w.confirm != 0 || len(w.jobs) > 0 && w.jobs[0].isAlone() {
+// takes says whether a worker may have one more job. Small ones beyond jobsAhead may be of its next
+// segment, if buffers are not scarce: else it would run dry at each end of one.
+func (c *core) takes(w *worker) bool {
+	switch {
+	case w.confirm != 0 || len(w.jobs) > 0 && w.jobs[0].isAlone():
+		return false
+	case len(w.jobs) < jobsAhead:
+		return true
+	case len(w.jobs) >= aheadMost || w.weight >= aheadLeaves:
 		return false
 	}
-	return len(w.jobs) < jobsAhead ||
-		len(w.jobs) < aheadMost && w.weight < aheadLeaves && w.seg != nil && len(w.seg.rest) > 0
+	return w.seg != nil && len(w.seg.rest) > 0 ||
+		len(c.small) > 0 && len(c.buffers) > len(c.workers)
 }
 
 // feedOne gives worker w one more job, if there is one for it.
