@@ -8,6 +8,8 @@
 //	balsa verify --datadir DIR
 //	balsa status --datadir DIR --json
 //	balsa fixtures DIR
+//	balsa bench storage --scale 1/1000
+//	balsa bench hash
 //
 // What a command found goes to standard output; logs and progress go to standard error. Each flag
 // has a twin in the environment: --log.format is BALSA_LOG_FORMAT.

@@ -12,7 +12,7 @@ import (
 )
 
 func TestReportHasEveryFigure(t *testing.T) {
-	o := Options{Leaves: 6400, Rounds: 2, Hashes: 6400}
+	o := Options{Leaves: 1280, Rounds: 2, Hashes: 640}
 	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
