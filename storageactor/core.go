@@ -228,7 +228,8 @@ const (
 	// jobsAhead is how many jobs a worker has whatever their size: one that it is at, and one that
 	// lies with it.
 	jobsAhead = 2
-	// aheadLeaves is the weight up to which a worker has more than that, and aheadMost how many. The
+	// aheadLeaves is the weight of what lies with a worker, without the job that it is at, up to which
+	// it has more than that, and aheadMost how many. The
 	// StorageActor gets a core for sure only when a worker has used up its time slice of 10 ms,
 	// where all cores build: by then no worker may be without a job.
 	aheadLeaves = 1 << 16
@@ -236,18 +237,28 @@ const (
 )
 
 // takes says whether a worker may have one more job. Small ones beyond jobsAhead may be of its next
-// segment, if buffers are not scarce: else it would run dry at each end of one.
+// segment: else it would run dry at each end of one.
 func (c *core) takes(w *worker) bool {
 	switch {
 	case w.confirm != 0 || len(w.jobs) > 0 && w.jobs[0].isAlone():
 		return false
 	case len(w.jobs) < jobsAhead:
 		return true
-	case len(w.jobs) >= aheadMost || w.weight >= aheadLeaves:
+	case len(w.jobs) >= aheadMost || w.weight-w.jobs[0].weight >= aheadLeaves:
 		return false
 	}
 	return w.seg != nil && len(w.seg.rest) > 0 ||
-		len(c.small) > 0 && len(c.buffers) > len(c.workers)
+		len(c.small) > 0 && len(c.buffers) > 0 && w.atOneSegment()
+}
+
+// atOneSegment says that all jobs of the worker are of one segment.
+func (w *worker) atOneSegment() bool {
+	for _, j := range w.jobs {
+		if j.seg != w.jobs[0].seg {
+			return false
+		}
+	}
+	return true
 }
 
 // feedOne gives worker w one more job, if there is one for it.

@@ -19,7 +19,7 @@ type Options struct {
 	// workers build on. They wait for the disk rather than for a core. Default: Workers.
 	Flushers int
 	// Buffers is the number of row buffers. A worker has one while it is at a segment, and a second
-	// one where its next job begins another; the others are being flushed. Default: 3 x Workers.
+	// one where its next jobs begin another; the others are being flushed. Default: 4 x Workers.
 	Buffers int
 
 	// LargeLeaves is the number of leaves from which on an account is built alone: below, what jobs
@@ -42,7 +42,7 @@ type Options struct {
 	SegmentAccounts int
 	SegmentLeaves   int
 	// SegmentBytes is the size of a buffer at which its segment ends: below the 16 MiB at which
-	// state.BulkRows spills, which would cost a merge. Default: 12 MiB.
+	// state.BulkRows spills, which would cost a merge. Default: 6 MiB.
 	SegmentBytes int
 	// Credit is how many accounts a requester may have outstanding (I4). Default: a segment for each
 	// buffer, and two more for each worker that wait.
@@ -70,7 +70,7 @@ const maxParts = 16_384
 func (o *Options) Validate() error {
 	setDefault(&o.Workers, min(runtime.GOMAXPROCS(0), MaxWorkers))
 	setDefault(&o.Flushers, o.Workers)
-	setDefault(&o.Buffers, 3*o.Workers)
+	setDefault(&o.Buffers, 4*o.Workers)
 	setDefault(&o.LargeLeaves, 50_000)
 	setDefault(&o.SplitLeaves, 4*o.LargeLeaves)
 	setDefault(&o.PartLeaves, o.LargeLeaves)
@@ -78,7 +78,7 @@ func (o *Options) Validate() error {
 	setDefault(&o.BatchLeaves, 32_768)
 	setDefault(&o.SegmentAccounts, 2048)
 	setDefault(&o.SegmentLeaves, 1<<20)
-	setDefault(&o.SegmentBytes, 12<<20)
+	setDefault(&o.SegmentBytes, 6<<20)
 	setDefault(&o.Credit, (o.Buffers+2*o.Workers)*o.SegmentAccounts)
 	setDefault(&o.JobAttempts, 3)
 	if o.SampleEvery == 0 {
