@@ -167,26 +167,31 @@ func (b *build) end(h *types.Header, err error) error {
 	return errors.Join(err, b.bulk.Pause())
 }
 
-// missingCodes counts the codes that were noted and are not in the store.
-func (b *build) missingCodes(ctx context.Context, store *state.Store) (missing uint64, err error) {
+// missingCodes counts the codes that were noted and that the build does not hold, and has the store
+// remember it where there are any.
+func (b *build) missingCodes(ctx context.Context) (missing uint64, err error) {
+	if err := b.bulk.Sync(); err != nil {
+		return 0, err
+	}
 	hashes := make([]common.Hash, 0, len(b.codes))
 	for h := range b.codes {
 		hashes = append(hashes, h)
 	}
 	slices.SortFunc(hashes, func(x, y common.Hash) int { return x.Cmp(y) })
-	sn := store.NewSnapshot()
-	defer func() { err = errors.Join(err, sn.Close()) }()
 	for i, h := range hashes {
 		if i%ctxEvery == 0 && ctx.Err() != nil {
 			return missing, ctx.Err()
 		}
-		ok, err := sn.HasCode(h)
+		ok, err := b.bulk.HasCode(h)
 		if err != nil {
 			return missing, err
 		}
 		if !ok {
 			missing++
 		}
+	}
+	if missing > 0 || b.more {
+		b.bulk.CodesMayBeMissing()
 	}
 	return missing, nil
 }

@@ -87,12 +87,17 @@ func Import(ctx context.Context, o Options, src Source, io ImportOptions) (
 	b := newBuild(o, bulk, target, io.Progress)
 	b.src, b.chunk = src, io.ChunkRows
 	b.codes = make(map[common.Hash]struct{})
-	if err := b.end(h, b.run(ctx)); err != nil {
+	err = b.run(ctx)
+	var missing uint64
+	if err == nil {
+		missing, err = b.missingCodes(ctx)
+	}
+	if err := b.end(h, err); err != nil {
 		return res, err
 	}
 	res = b.result()
-	res.CodesMissing, err = b.missingCodes(ctx, store)
-	return res, err
+	res.CodesMissing = missing
+	return res, nil
 }
 
 func (b *build) result() ImportResult {

@@ -60,11 +60,12 @@ type Bulk struct {
 	loading sync.Mutex // guards load
 	load    loader
 
-	mu     sync.Mutex // guards the fields below
-	table  uint64     // the number given out last
-	tables []tableMeta
-	built  []KeyRange // ascending, apart from each other
-	fixes  fixes      // not in the manifest yet
+	mu      sync.Mutex // guards the fields below
+	noCodes bool       // Commit notes that codes may be missing
+	table   uint64     // the number given out last
+	tables  []tableMeta
+	built   []KeyRange // ascending, apart from each other
+	fixes   fixes      // not in the manifest yet
 }
 
 // KeyRange is a range of accounts, From and To included.

@@ -183,7 +183,13 @@ func (b *Bulk) stateRows(t *tableWriter, header []byte, c Cursor) error {
 		number := appendUint64(nil, c.Number)
 		rows = append(rows,
 			row{appendNumberHashKey(nil, spaceHeader, c.Number, &c.Hash), header},
-			row{[]byte(metaCursor), appendCursor(nil, &c)},
+			row{[]byte(metaCursor), appendCursor(nil, &c)})
+		b.mu.Lock()
+		if b.noCodes {
+			rows = append(rows, row{[]byte(metaNoCodes), []byte{1}})
+		}
+		b.mu.Unlock()
+		rows = append(rows,
 			row{[]byte(metaPhase), []byte{byte(phaseReady)}},
 			row{appendHashKey(nil, spaceNumber, &c.Hash), number},
 		)

@@ -138,6 +138,23 @@ func (b *Bulk) Code(code []byte) error {
 	return nil
 }
 
+// HasCode says whether the store holds a code durably: after Sync, whether it was added.
+func (b *Bulk) HasCode(hash common.Hash) (bool, error) {
+	if err := b.enter(); err != nil {
+		return false, err
+	}
+	defer b.leave()
+	_, ok, err := getRow(b.s.db, appendHashKey(nil, spaceCode, &hash))
+	return ok, err
+}
+
+// CodesMayBeMissing has Commit note that the state comes without all of its accounts' codes.
+func (b *Bulk) CodesMayBeMissing() {
+	b.mu.Lock()
+	b.noCodes = true
+	b.mu.Unlock()
+}
+
 // loads runs f, which adds to what is loaded.
 func (b *Bulk) loads(f func(l *loader) error) error {
 	if err := b.enter(); err != nil {

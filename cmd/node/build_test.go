@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,6 +210,48 @@ func TestImportsThatCannotBeDone(t *testing.T) {
 	}
 	runBalsa(t, "import", "--datadir", dir, "--header", f.header, snapshot).
 		want(t, exitDone, "codes are missing")
+	runBalsa(t, "verify", "--datadir", dir).want(t, exitDone)
+}
+
+// A device or a pipe is not replaced by a file, and neither is a link.
+func TestExportWritesThroughWhatIsNoFile(t *testing.T) {
+	store, dir := newStore(t), t.TempDir()
+	plain, linked := filepath.Join(dir, "plain"), filepath.Join(dir, "linked")
+	link := filepath.Join(dir, "link")
+	for _, err := range []error{os.WriteFile(linked, nil, 0o600), os.Symlink(linked, link)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runBalsa(t, "export", "--datadir", store, plain).want(t, exitDone)
+	runBalsa(t, "export", "--datadir", store, link).want(t, exitDone)
+	want, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(linked)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes behind the link, want %d: %v", len(got), len(want), err)
+	}
+	if st, err := os.Lstat(link); err != nil || st.Mode()&os.ModeSymlink == 0 {
+		t.Fatalf("the link is %v, %v", st, err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan []byte, 1)
+	go func() {
+		b, _ := os.ReadFile(pipe) // what is missing shows in the comparison
+		read <- b
+	}()
+	runBalsa(t, "export", "--datadir", store, pipe).want(t, exitDone)
+	if st, err := os.Lstat(pipe); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe is %v, %v", st, err)
+	}
+	if got := <-read; !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes through the pipe, want %d", len(got), len(want))
+	}
 }
 
 func TestExportLeavesNoFileWhereItFails(t *testing.T) {

@@ -65,7 +65,18 @@ func export(ctx context.Context, c *cli.Command, s *session) error {
 }
 
 // writeWhole writes a file beside its place and moves it there when it is whole and on the disk.
+// What is no regular file (a device, a pipe) is written to as it is, a link is followed.
 func writeWhole(path string, write func(io.Writer) error) (err error) {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
 	if err != nil {
 		return err

@@ -156,7 +156,7 @@ func TestMissingCodesAreCounted(t *testing.T) {
 	c := generate(t, "mix", 19, 2, 10)
 	d := dumpAt(t, c, 2, "")
 	src := openFiles(t, balsa.Files{State: d.snapshot, Header: d.at.Header()})
-	_, res := mustImport(t, inMemory(), src, smallChunks)
+	m, res := mustImport(t, inMemory(), src, smallChunks)
 	want, err := chaingen.Reference(c).At(2)
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +169,11 @@ func TestMissingCodesAreCounted(t *testing.T) {
 	}
 	if res.CodesMissing != uint64(len(codes)) || len(codes) == 0 {
 		t.Fatalf("%d codes are missing, want %d", res.CodesMissing, len(codes))
+	}
+	// The state is whole but for them: that is not a fault of the store.
+	report, err := m.engine.Verify(t.Context(), nil)
+	if err != nil || report.MissingCodes < res.CodesMissing {
+		t.Fatalf("%+v, %v", report, err)
 	}
 }
 
