@@ -220,6 +220,22 @@ func cursorOf(h *types.Header) (state.Cursor, error) {
 	return state.Cursor{Number: h.Number.Uint64(), Hash: h.Hash(), Root: h.Root}, nil
 }
 
+const (
+	buildCacheBytes    = 32 << 20
+	buildMemTableBytes = 8 << 20
+)
+
+// buildOptions are the store's for a build: it reads each block once and writes next to nothing
+// through memtables, so that neither is worth the memory that blocks are given.
+func buildOptions(o Options, mustExist bool) state.Options {
+	so := storeOptions(o, mustExist)
+	if so.CacheBytes == 0 || so.CacheBytes > buildCacheBytes {
+		so.CacheBytes = buildCacheBytes
+	}
+	so.MemTableBytes = buildMemTableBytes
+	return so
+}
+
 func newBuild(o Options, bulk *state.Bulk, target state.Cursor, f func(BuildProgress)) *build {
 	return &build{o: o, bulk: bulk, target: target, progress: &progress{f: f}}
 }

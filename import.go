@@ -66,7 +66,7 @@ func Import(ctx context.Context, o Options, src Source, io ImportOptions) (
 	if target.Number == math.MaxUint64 {
 		return res, fmt.Errorf("%w: no block can follow number %d", ErrBadHeader, target.Number)
 	}
-	so := storeOptions(o, false)
+	so := buildOptions(o, false)
 	so.AllowUnfinished = true
 	store, err := state.Open(so)
 	if err != nil {

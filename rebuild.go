@@ -36,7 +36,7 @@ func Rebuild(ctx context.Context, o Options, ro RebuildOptions) (res RebuildResu
 	if err := o.Validate(); err != nil {
 		return res, err
 	}
-	store, err := state.Open(storeOptions(o, true))
+	store, err := state.Open(buildOptions(o, true))
 	if err != nil {
 		return res, err
 	}

@@ -202,10 +202,16 @@ func (a *storageActor) endPhase() {
 	}
 }
 
-// run lets the core step and does what it asks for.
+// run lets the core step and does what it asks for: jobs last, because who is woken last runs first
+// where all cores are busy, and a worker shall not wait for a flush to use up its time slice.
 func (a *storageActor) run(c actor.Context, m any) {
-	for _, e := range a.core.step(a.cfg.System.Clock().Now(), m) {
-		a.do(c, e)
+	effects := a.core.step(a.cfg.System.Clock().Now(), m)
+	for _, jobs := range []bool{false, true} {
+		for _, e := range effects {
+			if _, isJob := e.(handOut); isJob == jobs {
+				a.do(c, e)
+			}
+		}
 	}
 	if a.core.ending() {
 		a.core.step(a.cfg.System.Clock().Now(), sampled{processUsage()})

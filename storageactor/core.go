@@ -231,9 +231,9 @@ const (
 	// aheadLeaves is the weight of what lies with a worker, without the job that it is at, up to which
 	// it has more than that, and aheadMost how many. The
 	// StorageActor gets a core for sure only when a worker has used up its time slice of 10 ms,
-	// where all cores build: by then no worker may be without a job.
-	aheadLeaves = 1 << 16
-	aheadMost   = 64
+	// where all cores build, and that may come late: by then no worker may be without a job.
+	aheadLeaves = 1 << 17
+	aheadMost   = 128
 )
 
 // takes says whether a worker may have one more job. Small ones beyond jobsAhead may be of its next

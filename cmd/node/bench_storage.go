@@ -63,7 +63,7 @@ func (a *app) benchStorageCommand() *cli.Command {
 			},
 			cacheFlag(), jsonFlag("print the report as JSON"),
 		}, storageFlags()...),
-		Action: a.action(0, 0, benchStorage),
+		Action: a.action(0, 0, lean(benchStorage)),
 	}
 }
 

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"context"
+	"os"
+	"runtime/debug"
+
 	"github.com/urfave/cli/v3"
 
 	"github.com/balsa-sync/balsa"
@@ -58,5 +62,20 @@ func storageOptions(c *cli.Command) balsa.StorageOptions {
 	return balsa.StorageOptions{
 		Workers: c.Int(flagStorageWorkers), LargeLeaves: c.Int(flagStorageLargeLeaves),
 		BatchAccounts: c.Int(flagStorageBatchAccounts), BatchLeaves: c.Int(flagStorageBatchLeaves),
+	}
+}
+
+// buildGCPercent keeps the heap of a build, most of which is row buffers, near what is alive.
+const buildGCPercent = 40
+
+// lean runs a command that builds in less memory, for a little more collection, unless GOGC says
+// how much it shall be.
+func lean(run func(context.Context, *cli.Command, *session) error) func(context.Context,
+	*cli.Command, *session) error {
+	return func(ctx context.Context, c *cli.Command, s *session) error {
+		if os.Getenv("GOGC") == "" {
+			defer debug.SetGCPercent(debug.SetGCPercent(buildGCPercent))
+		}
+		return run(ctx, c, s)
 	}
 }

@@ -42,7 +42,7 @@ func (a *app) importCommand() *cli.Command {
 			},
 			verifyFlag(), cacheFlag(), jsonFlag("print the result and the report as JSON"),
 		}, storageFlags()...),
-		Action: a.action(1, 1, importState),
+		Action: a.action(1, 1, lean(importState)),
 	}
 }
 

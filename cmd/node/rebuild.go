@@ -19,7 +19,7 @@ func (a *app) rebuildCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			dataDirFlag(), verifyFlag(), cacheFlag(), jsonFlag("print the result and the report as JSON"),
 		}, storageFlags()...),
-		Action: a.action(0, 0, rebuild),
+		Action: a.action(0, 0, lean(rebuild)),
 	}
 }
 
