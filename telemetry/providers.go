@@ -130,8 +130,9 @@ func (p *Providers) Shutdown(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// The SDK's own deadline leaves an export that is under way alone; this ends it.
-	defer context.AfterFunc(ctx, p.exporter.cancel)()
+	// The SDK's own deadline leaves an export that is under way alone; this ends it. It comes after
+	// the SDK has returned, for sure: what waits for ctx beside it may be stopped before it has begun.
+	defer p.exporter.cancel()
 	if err := p.sdk.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("telemetry: %w", err)
 	}
