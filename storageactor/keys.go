@@ -1,11 +1,6 @@
 package storageactor
 
-import (
-	"encoding/binary"
-	"math/bits"
-
-	"github.com/ethereum/go-ethereum/common"
-)
+import "github.com/ethereum/go-ethereum/common"
 
 // successor is the hash behind h; that of the last one is the first again, see isLast.
 func successor(h common.Hash) common.Hash {
@@ -27,14 +22,4 @@ func predecessor(h common.Hash) common.Hash {
 		}
 	}
 	return h
-}
-
-// commonNibbles is the number of leading nibbles that a and b share.
-func commonNibbles(a, b *common.Hash) int {
-	for i := 0; i < common.HashLength; i += 8 {
-		if x := binary.BigEndian.Uint64(a[i:]) ^ binary.BigEndian.Uint64(b[i:]); x != 0 {
-			return 2*i + bits.LeadingZeros64(x)/4
-		}
-	}
-	return 2 * common.HashLength
 }

@@ -51,7 +51,7 @@ type Options struct {
 	// JobAttempts is how often a job is handed out before it is taken apart, and at last its account
 	// fails. Default: 3.
 	JobAttempts int
-	// SampleEvery is how often the process is looked at, and progress logged. Default: 1 s.
+	// SampleEvery is how often the process is looked at, for the report. Default: 1 s.
 	SampleEvery time.Duration
 	// Meter makes the instruments balsa.storage.*. Default: one that does nothing.
 	Meter metric.Meter
@@ -61,6 +61,9 @@ type Options struct {
 
 // MaxWorkers bounds Options.Workers.
 const MaxWorkers = 256
+
+// maxLargeLeaves bounds Options.LargeLeaves, of which other defaults are multiples.
+const maxLargeLeaves = 1 << 28
 
 // maxParts bounds how many key ranges one survey may give; a range that is still too large is
 // surveyed again when a worker meets it.
@@ -72,6 +75,9 @@ func (o *Options) Validate() error {
 	setDefault(&o.Flushers, o.Workers)
 	setDefault(&o.Buffers, 4*o.Workers)
 	setDefault(&o.LargeLeaves, 50_000)
+	if o.LargeLeaves > maxLargeLeaves {
+		return fmt.Errorf("large leaves: %d is above %d", o.LargeLeaves, maxLargeLeaves)
+	}
 	setDefault(&o.SplitLeaves, 4*o.LargeLeaves)
 	setDefault(&o.PartLeaves, o.LargeLeaves)
 	setDefault(&o.BatchAccounts, 64)
