@@ -26,6 +26,7 @@ var order = [][]string{
 	{"messages"},
 	{"internal/flatfile"},
 	{"state"},
+	{"balactor/world"},
 	{"bal"},
 	{"trie/trietest"},
 	{"internal/hashbench"},
@@ -83,10 +84,11 @@ const geth = "github.com/ethereum/go-ethereum/"
 // pure are the packages without actors, store, traces, clock and randomness, with all that they
 // import from outside the module and the standard library.
 var pure = map[string][]string{
-	"trie":         {geth + "common", geth + "rlp", "github.com/holiman/uint256"},
-	"trie/classic": {geth + "common", geth + "rlp", "golang.org/x/crypto/sha3"},
-	"trie/keccak":  {geth + "common", "golang.org/x/crypto/sha3", "golang.org/x/sys/cpu"},
-	"bal":          {geth + "common", geth + "rlp", "github.com/holiman/uint256"},
+	"trie":           {geth + "common", geth + "rlp", "github.com/holiman/uint256"},
+	"trie/classic":   {geth + "common", geth + "rlp", "golang.org/x/crypto/sha3"},
+	"trie/keccak":    {geth + "common", "golang.org/x/crypto/sha3", "golang.org/x/sys/cpu"},
+	"bal":            {geth + "common", geth + "rlp", "github.com/holiman/uint256"},
+	"balactor/world": {geth + "common", "github.com/holiman/uint256", "golang.org/x/crypto/sha3"},
 }
 
 // impure is what pure packages do not import of the standard library.
