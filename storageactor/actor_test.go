@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -598,12 +596,5 @@ func TestAnAnswerToTheIncarnationBeforeMeansNothing(t *testing.T) {
 	}
 	if out := after.step(now, built(own)); len(out) == 0 {
 		t.Fatal("the own answer had no effect")
-	}
-}
-
-func TestALimitThatWouldOverflowIsNamed(t *testing.T) {
-	o := Options{LargeLeaves: math.MaxInt}
-	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "large leaves") {
-		t.Fatalf("%v", err)
 	}
 }
