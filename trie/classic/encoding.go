@@ -10,21 +10,44 @@ func nibblesOf(key []byte) []byte {
 	return path
 }
 
-// hexPrefix packs a path into bytes (Yellow Paper, appendix C): the first nibble says whether the
-// node is a leaf (2) and whether the number of nibbles is odd (1).
-func hexPrefix(path []byte, isLeaf bool) []byte {
-	out := make([]byte, 1+len(path)/2)
+// packed is the inverse of nibblesOf; of an odd number of nibbles the last one is left out.
+func packed(path []byte) []byte {
+	key := make([]byte, len(path)/2)
+	for i := range key {
+		key[i] = path[2*i]<<4 | path[2*i+1]
+	}
+	return key
+}
+
+// hexPrefixStringLen returns the size of the RLP of a path's hex-prefix encoding, whose first byte
+// is below 0x80.
+func hexPrefixStringLen(path []byte) int {
+	n := 1 + len(path)/2
+	if n == 1 {
+		return 1
+	}
+	return headerLen(n) + n
+}
+
+// appendHexPrefixString packs a path into bytes (Yellow Paper, appendix C), as RLP: the first
+// nibble says whether the node is a leaf (2) and whether the number of nibbles is odd (1).
+func appendHexPrefixString(dst, path []byte, isLeaf bool) []byte {
+	if n := 1 + len(path)/2; n > 1 {
+		dst = appendHeader(dst, 0x80, n)
+	}
+	var first byte
 	if isLeaf {
-		out[0] = 0x20
+		first = 0x20
 	}
 	if len(path)%2 == 1 {
-		out[0] |= 0x10 | path[0]
+		first |= 0x10 | path[0]
 		path = path[1:]
 	}
+	dst = append(dst, first)
 	for i := 0; i < len(path); i += 2 {
-		out[1+i/2] = path[i]<<4 | path[i+1]
+		dst = append(dst, path[i]<<4|path[i+1])
 	}
-	return out
+	return dst
 }
 
 // stringLen returns the size of the RLP of a byte string.

@@ -1,9 +1,7 @@
 package classic
 
-import "bytes"
-
-// node is a leaf, an extension or a branch; nil is the empty subtree. Paths are nibbles, one a
-// byte, counted from the parent's position.
+// node is a leaf, an extension or a branch, or a stored node, one of these three that was not read
+// yet; nil is the empty subtree. Paths are nibbles, one a byte, counted from the parent's position.
 type node interface {
 	// cache returns the place where the node keeps its reference.
 	cache() *reference
@@ -52,16 +50,14 @@ func (n *extension) cache() *reference { return &n.ref }
 func (n *branch) cache() *reference    { return &n.ref }
 
 func (n *leaf) appendRLP(dst []byte) []byte {
-	key := hexPrefix(n.path, true)
-	dst = appendListHeader(dst, stringLen(key)+stringLen(n.value))
-	return appendString(appendString(dst, key), n.value)
+	dst = appendListHeader(dst, hexPrefixStringLen(n.path)+stringLen(n.value))
+	return appendString(appendHexPrefixString(dst, n.path, true), n.value)
 }
 
 func (n *extension) appendRLP(dst []byte) []byte {
-	key := hexPrefix(n.path, false)
 	ref := n.child.ref.view()
-	dst = appendListHeader(dst, stringLen(key)+len(ref))
-	return append(appendString(dst, key), ref...)
+	dst = appendListHeader(dst, hexPrefixStringLen(n.path)+len(ref))
+	return append(appendHexPrefixString(dst, n.path, false), ref...)
 }
 
 func (n *branch) appendRLP(dst []byte) []byte {
@@ -84,57 +80,6 @@ func (n *branch) appendRLP(dst []byte) []byte {
 	return appendString(dst, n.value)
 }
 
-// put returns the subtree n with value at path, and whether that changed anything.
-func put(n node, path, value []byte) (node, bool) {
-	switch n := n.(type) {
-	case *leaf:
-		m := commonPrefix(n.path, path)
-		if m == len(n.path) && m == len(path) {
-			if bytes.Equal(n.value, value) {
-				return n, false
-			}
-			n.value = value
-			n.ref.forget()
-			return n, true
-		}
-		fork := new(branch)
-		fork.place(n.path[m:], n.value)
-		fork.place(path[m:], value)
-		return prefixed(path[:m], fork), true
-	case *extension:
-		m := commonPrefix(n.path, path)
-		if m == len(n.path) {
-			if !n.child.put(path[m:], value) {
-				return n, false
-			}
-			n.ref.forget()
-			return n, true
-		}
-		fork := new(branch)
-		fork.children[n.path[m]] = prefixed(n.path[m+1:], n.child)
-		fork.place(path[m:], value)
-		return prefixed(path[:m], fork), true
-	case *branch:
-		return n, n.put(path, value)
-	default:
-		return &leaf{path: path, value: value}, true
-	}
-}
-
-// put is the function put for a branch, which stays where it is.
-func (n *branch) put(path, value []byte) (changed bool) {
-	if len(path) == 0 {
-		changed = !bytes.Equal(n.value, value)
-		n.value = value
-	} else {
-		n.children[path[0]], changed = put(n.children[path[0]], path[1:], value)
-	}
-	if changed {
-		n.ref.forget()
-	}
-	return changed
-}
-
 // place puts a value into a branch that is being made, at a position that is free.
 func (n *branch) place(path, value []byte) {
 	if len(path) == 0 {
@@ -144,64 +89,29 @@ func (n *branch) place(path, value []byte) {
 	n.children[path[0]] = &leaf{path: path[1:], value: value}
 }
 
-// remove returns the subtree n without the key at path, and whether the key was there.
-func remove(n node, path []byte) (node, bool) {
-	switch n := n.(type) {
-	case *leaf:
-		if !bytes.Equal(n.path, path) {
-			return n, false
+// only returns the child that is alone in a branch that holds nothing else.
+func (n *branch) only() (x int, alone bool) {
+	count := 0
+	for i, c := range n.children {
+		if c != nil {
+			x, count = i, count+1
 		}
-		return nil, true
-	case *extension:
-		if !bytes.HasPrefix(path, n.path) {
-			return n, false
-		}
-		below, changed := remove(n.child, path[len(n.path):])
-		if !changed {
-			return n, false
-		}
-		return prefixed(n.path, below), true
-	case *branch:
-		if len(path) == 0 {
-			if n.value == nil {
-				return n, false
-			}
-			n.value = nil
-		} else {
-			below, changed := remove(n.children[path[0]], path[1:])
-			if !changed {
-				return n, false
-			}
-			n.children[path[0]] = below
-		}
-		n.ref.forget()
-		return n.collapsed(), true
-	default:
-		return nil, false
 	}
+	return x, n.value == nil && count == 1
 }
 
-// collapsed returns what stands for a branch that has lost an entry: the branch, or what remains
-// of it where only one entry does.
-func (n *branch) collapsed() node {
-	last, count := 0, 0
-	for x, c := range n.children {
+// empty reports whether a branch has no children.
+func (n *branch) empty() bool {
+	for _, c := range n.children {
 		if c != nil {
-			last, count = x, count+1
+			return false
 		}
 	}
-	switch {
-	case n.value != nil && count == 0:
-		return &leaf{value: n.value}
-	case n.value == nil && count == 1:
-		return prefixed([]byte{byte(last)}, n.children[last])
-	default:
-		return n
-	}
+	return true
 }
 
 // prefixed returns the subtree n moved down by path. Nodes that hold a path take it up, so that
-// no extension ends in anything but a branch.
+// no extension ends in anything but a branch. n is not a stored node.
 func prefixed(path []byte, n node) node {
 	if len(path) == 0 {
 		return n
