@@ -5,6 +5,8 @@
 # make bench-hash     Keccak and tries at each number of lanes, beside go-ethereum (minutes)
 # make bench-storage   all tries of a state like mainnet's at SCALE: report, sweeps and their plots in
 #                      OUT, and the ratio to go-ethereum (some ten minutes on two cores)
+# make bench-bal      block access lists of each family, Balsa's paths and go-ethereum in turn; growth
+#                     with the state and with the block, workers; plots in OUT (an hour)
 # make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
 GO      ?= go
@@ -14,7 +16,7 @@ STORE   := bin/sample-store
 SCALE   ?= 1/100
 OUT     ?= bin/bench
 
-.PHONY: all build run test cross race fmt-check bench-blocks bench-hash bench-storage clean
+.PHONY: all build run test cross race fmt-check bench-bal bench-blocks bench-hash bench-storage clean
 
 all: build
 
@@ -48,6 +50,10 @@ fmt-check:
 
 clean:
 	rm -rf bin
+
+bench-bal: build
+	$(BIN) bench bal --rounds 6 --blocks 15 --accounts 20000,1000000 --cache.mib 512 --versus 2 \
+	  --growth 100000,1000000,10000000 --sizes 100,300,1000,3000,10000,30000 --out $(OUT)
 
 bench-blocks:
 	BALSA_BENCH_ACCOUNTS=1000000 BALSA_BENCH_CONTRACTS=10000 BALSA_BENCH_SLOTS=100 \

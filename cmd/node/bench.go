@@ -12,8 +12,8 @@ func (a *app) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bench",
 		Usage:     "measure this machine",
-		UsageText: "balsa bench hash|storage [options]",
-		Commands:  []*cli.Command{a.benchHashCommand(), a.benchStorageCommand()},
+		UsageText: "balsa bench bal|hash|storage [options]",
+		Commands:  []*cli.Command{a.benchBALCommand(), a.benchHashCommand(), a.benchStorageCommand()},
 		Action: func(_ context.Context, c *cli.Command) error {
 			if name := c.Args().First(); name != "" {
 				return fmt.Errorf("unknown benchmark %q", name)

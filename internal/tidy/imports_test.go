@@ -15,7 +15,7 @@ var order = [][]string{
 	{"internal/fixtures"},
 	{"internal/genesisfile"},
 	{"internal/blockfile"},
-	{"internal/storagebench"},
+	{"internal/balbench", "internal/storagebench"},
 	{"internal/mainnetshape"},
 	{"."},
 	{"supervisor"},

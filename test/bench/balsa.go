@@ -25,7 +25,7 @@ type BalsaSide struct {
 // NewBalsaSide makes Balsa's store of the state in dir and opens an Engine on it.
 func NewBalsaSide(ctx context.Context, dir string, s Sizes, g *Genesis) (*BalsaSide, error) {
 	o := balsa.Options{Dir: dir, NoSync: s.NoSync, CacheBytes: int64(s.CacheMB) << 20 / 2}
-	c, err := balsa.Init(ctx, o, balsa.Genesis{ChainID: 1, Header: g.Header, Alloc: g.Alloc()})
+	made, err := balsa.Import(ctx, o, g.Source(), balsa.ImportOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", dir, err)
 	}
@@ -33,7 +33,7 @@ func NewBalsaSide(ctx context.Context, dir string, s Sizes, g *Genesis) (*BalsaS
 	if err != nil {
 		return nil, fmt.Errorf("bench: %s: %w", dir, err)
 	}
-	if c.Root != g.Root || e.Cursor().Hash != g.Header.Hash() {
+	if c := made.Cursor; c.Root != g.Root || e.Cursor().Hash != g.Header.Hash() {
 		return nil, errors.Join(fmt.Errorf("bench: %s: cursor %+v", dir, c), e.Close(ctx))
 	}
 	return &BalsaSide{engine: e, sum: map[string]time.Duration{}}, nil

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"math/big"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -11,9 +10,7 @@ import (
 
 	"github.com/balsa-sync/balsa/bal"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/params"
 )
 
 var families = []Family{FamilyUpdate, FamilyCreate, FamilyDelegate, FamilyClear}
@@ -36,18 +33,6 @@ func newPeers(t testing.TB, dir string, s Sizes, g *Genesis) []Side {
 		t.Fatal(errors.Join(err, statedb.Close()))
 	}
 	return []Side{statedb, snap}
-}
-
-func TestGenesisHasTheRootOfItsAlloc(t *testing.T) {
-	g, err := NewGenesis(smallSizes(FamilyUpdate))
-	if err != nil {
-		t.Fatal(err)
-	}
-	genesis := core.Genesis{Config: params.MergedTestChainConfig, Alloc: g.Alloc(),
-		Difficulty: new(big.Int)}
-	if root := genesis.ToBlock().Root(); root != g.Root || g.Header.Root != root {
-		t.Errorf("root %v, header %v, go-ethereum has %v", g.Root, g.Header.Root, root)
-	}
 }
 
 func TestListsObeyTheRulesAndHaveTheirSize(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -12,16 +11,13 @@ import (
 	"github.com/ethereum/go-ethereum/core/rawdb"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethdb"
-	"github.com/ethereum/go-ethereum/ethdb/pebble"
 	"github.com/ethereum/go-ethereum/trie"
 	"github.com/ethereum/go-ethereum/triedb"
 
+	"github.com/balsa-sync/balsa/internal/balbench"
 	"github.com/balsa-sync/balsa/internal/mainnetshape"
 	"github.com/balsa-sync/balsa/internal/measure"
 )
-
-// handles is how many files go-ethereum's database may have open.
-const handles = 1000
 
 // generatePeer builds all tries from flat rows with go-ethereum's triedb.GenerateTrie. Each run has
 // a copy of the flat rows: what a run before has written does not slow down the next.
@@ -52,11 +48,7 @@ func newGeneratePeer(dir string, s FlatSizes, state *mainnetshape.State) (*gener
 }
 
 func (p *generatePeer) open(dir string) (ethdb.Database, error) {
-	kv, err := pebble.New(dir, p.cacheMB, handles, "", false)
-	if err != nil {
-		return nil, fmt.Errorf("bench: %s: %w", dir, err)
-	}
-	return rawdb.NewDatabase(kv), nil
+	return balbench.OpenGeth(dir, p.cacheMB)
 }
 
 // writeFlat writes the rows of a snapshot and returns the state root.
@@ -100,7 +92,7 @@ func (p *generatePeer) side() measure.Side {
 
 func (p *generatePeer) run(ctx context.Context) (s measure.Sample, err error) {
 	dir := filepath.Join(p.copies, "run")
-	if err := linkTables(p.flat, dir); err != nil {
+	if err := balbench.Clone(p.flat, dir); err != nil {
 		return s, err
 	}
 	defer os.RemoveAll(dir)
@@ -134,33 +126,4 @@ func (p *generatePeer) check(dir string) error {
 		err = fmt.Errorf("bench: go-ethereum's root node has hash %v, want %v", root, p.root)
 	}
 	return errors.Join(err, db.Close())
-}
-
-// linkTables copies a closed database: its tables, which never change, by hard links.
-func linkTables(from, to string) error {
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, rel)
-		switch {
-		case d.IsDir():
-			return os.MkdirAll(target, 0o755)
-		case filepath.Ext(path) == ".sst":
-			return os.Link(path, target)
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(target, content, 0o644)
-	})
-	if err != nil {
-		return fmt.Errorf("bench: copy of %s: %w", from, err)
-	}
-	return nil
 }

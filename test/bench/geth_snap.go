@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"github.com/balsa-sync/balsa/internal/balbench"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/rawdb"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -24,7 +25,7 @@ type snapPeer struct {
 
 // NewSnapPeer makes the peer "snap" with a store in dir, which must not exist.
 func NewSnapPeer(dir string, s Sizes, g *Genesis) (Side, error) {
-	db, err := openGeth(dir, s, g)
+	db, err := balbench.MakeGeth(dir, s.CacheMB, g)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (p *snapPeer) Node(owner common.Hash, path []byte, hash common.Hash) ([]byt
 }
 
 func (p *snapPeer) Apply(header *types.Header, raw []byte) (common.Hash, error) {
-	list, err := decodeGeth(header, raw)
+	list, err := balbench.DecodeGeth(header, raw)
 	if err != nil {
 		return common.Hash{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/balsa-sync/balsa/bal"
+	"github.com/balsa-sync/balsa/internal/balbench"
 	"github.com/balsa-sync/balsa/internal/measure"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -95,7 +96,7 @@ func (s Sizes) segment(from int) []block {
 	for n := from; n < from+s.Segment && n <= s.Blocks; n++ {
 		list := bal.Encode(s.AccessList(n))
 		before := &types.Header{Number: big.NewInt(int64(n - 1))}
-		blocks = append(blocks, block{newHeader(before, common.Hash{}, list), list})
+		blocks = append(blocks, block{balbench.NewHeader(before, common.Hash{}, list), list})
 	}
 	return blocks
 }
