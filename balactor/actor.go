@@ -44,7 +44,8 @@ func Spec(cfg Config) (actors.Spec, error) {
 		Name: Name,
 		New: func() actor.Actor {
 			a := &applyActor{
-				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h, updater: newUpdater(),
+				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h,
+				updater: newUpdater(), upper: newUpper(),
 			}
 			incarnations++
 			return a
@@ -85,6 +86,7 @@ type applyActor struct {
 	core     *core
 	hold     *hold
 	updater  *updater
+	upper    *upper // at the state of the block before the one in hand
 	children []*actor.PID
 }
 
@@ -125,7 +127,9 @@ func (a *applyActor) Receive(c actor.Context) {
 func (a *applyActor) spawn(c actor.Context, i int) {
 	pid, err := a.cfg.System.SpawnChild(c, actors.Spec{
 		Name: "account-batch", Numbered: true,
-		New: func() actor.Actor { return &accountBatch{cfg: a.cfg, updater: newUpdater()} },
+		New: func() actor.Actor {
+			return &accountBatch{cfg: a.cfg, updater: newUpdater(), upper: a.upper}
+		},
 	})
 	if err != nil {
 		panic(fmt.Errorf("spawning account batch %d: %w", i, err))
@@ -165,11 +169,11 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 	case handOut:
 		a.handOut(c, e)
 	case updateWhole:
-		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
+		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.accountTrie(),
 			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
 		return accountsReady{done, err}
 	case join:
-		done, err := joinParts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
+		done, err := joinParts(e.block.request.ctx(), a.updater, a.accountTrie(),
 			e.block.parent.root, e.block.accounts)
 		return accountsReady{done, err}
 	case store:
@@ -228,13 +232,17 @@ func (a *applyActor) lookUp(e openParent) (p parentOpened, err error) {
 	} else if _, p.known, err = sn.HeaderNumber(e.hash); err != nil || p.known {
 		return p, err
 	}
-	path, b, ok, err := a.hold.reader.AccountTrie().FirstBranch(trie.Path{})
+	a.upper.stand(p.cursor.Hash)
+	path, b, ok, err := a.accountTrie().FirstBranch(trie.Path{})
 	if err == nil && ok && path.Len == 0 {
 		b.Refs = bytes.Clone(b.Refs)
 		p.root, p.hasRoot = b, true
 	}
 	return p, err
 }
+
+// accountTrie is the parent's account trie.
+func (a *applyActor) accountTrie() trie.Reader { return a.upper.over(a.hold.reader.AccountTrie()) }
 
 func (a *applyActor) prepare(b *block) prepared {
 	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanBALDecode)
@@ -261,12 +269,20 @@ func (a *applyActor) store(b *block) stored {
 	if err := (&wanted{ctx: b.request.ctx()}).err(); err != nil {
 		return stored{err}
 	}
+	var err error
+	to := b.hash
 	if b.request.rewind != nil {
-		return stored{a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)}
+		to = b.parent.undo.to.Hash
+		err = a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)
+	} else {
+		m := b.request.apply
+		err = a.cfg.Store.Commit(b.parent.cursor,
+			state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)
 	}
-	m := b.request.apply
-	return stored{a.cfg.Store.Commit(b.parent.cursor,
-		state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)}
+	if err == nil {
+		a.upper.move(to, b.layer.Branches)
+	}
+	return stored{err}
 }
 
 func (a *applyActor) release(b *block) {
@@ -281,6 +297,9 @@ func (a *applyActor) release(b *block) {
 		if b.failed != nil {
 			s.SetStatus(codes.Error, b.failed.Error())
 		}
+	}
+	if _, wrong := b.failed.(*WrongRootError); wrong {
+		a.upper.forget() // should memory be at fault, the next attempt does not meet it again
 	}
 	a.hold.close(a.cfg.Logger)
 }
