@@ -22,9 +22,14 @@ type storageTree struct {
 func startStorage(ctx context.Context, o *Options, bulk *state.Bulk,
 	onBuilt func([]messages.StorageResult, []messages.OrphanStorage), onFatal func(error),
 ) (*storageTree, error) {
+	storage := o.Storage
+	if storage.Meter == nil {
+		storage.Meter = o.Monitor.Meter()
+	}
 	tree, err := supervisor.Start(ctx, supervisor.Config{
 		Actors: actors.Options{Name: "balsa"}, Tracer: o.TracerProvider.Tracer(tracerName),
-		Logger: o.Logger, Build: storageactor.StoreOf(bulk), Storage: o.Storage, OnFatal: onFatal,
+		Logger: o.Logger, Build: storageactor.StoreOf(bulk), Storage: storage, OnFatal: onFatal,
+		Monitor: o.Monitor,
 	})
 	if err != nil {
 		return nil, err
@@ -35,6 +40,7 @@ func startStorage(ctx context.Context, o *Options, bulk *state.Bulk,
 		defer done()
 		return nil, errors.Join(err, t.stop(stopping))
 	}
+	o.Monitor.Credit(t.client.CreditWaits)
 	return t, nil
 }
 

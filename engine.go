@@ -11,12 +11,15 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/balsa-sync/balsa/actors"
 	"github.com/balsa-sync/balsa/balactor"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/supervisor"
+	"github.com/balsa-sync/balsa/telemetry"
 )
 
 // tracerName is the instrumentation scope of the engine's spans.
@@ -41,6 +44,8 @@ type Engine struct {
 	closing sync.Mutex // one Close at a time
 	stopped bool       // the actors were told
 	ended   bool       // the store is closed
+
+	hide func() // from the monitor; nil: read-only
 
 	open  context.Context         // until Close is called
 	close context.CancelCauseFunc // ends it
@@ -80,11 +85,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.tree, err = supervisor.Start(ctx, supervisor.Config{
 		Actors: actors.Options{Name: "balsa", AskTimeout: o.ApplyTimeout},
 		Store:  store, Tracer: tracer, Logger: o.Logger,
-		BalApply: balactor.Options{Workers: o.Workers}, OnFatal: o.OnFatal,
+		BalApply: balactor.Options{Workers: o.Workers}, OnFatal: o.OnFatal, Monitor: o.Monitor,
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	e.hide = o.Monitor.Store(store.Metrics)
 	return e, nil
 }
 
@@ -170,6 +176,8 @@ func (e *Engine) ask(ctx context.Context, msg func(*actor.PID) any) (any, error)
 		if !errors.Is(err, actors.ErrRestarted) || attempt == maxAttempts {
 			return m, err
 		}
+		trace.SpanFromContext(ctx).AddEvent(telemetry.EventRetried, trace.WithAttributes(
+			attribute.Int(telemetry.AttrAttempt, attempt)))
 	}
 }
 
@@ -229,6 +237,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	var err error
 	if e.tree != nil && !e.stopped {
 		e.stopped = true
+		e.hide()
 		err = e.tree.Stop(ctx)
 	}
 	storeErr := e.store.Close()

@@ -80,6 +80,7 @@ func Import(ctx context.Context, o Options, src Source, io ImportOptions) (
 	if err := explain(store, &o, bo); err != nil {
 		return res, err
 	}
+	defer o.Monitor.Store(store.Metrics)()
 	bulk, err := store.NewBulk(bo)
 	if err != nil {
 		return res, err

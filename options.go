@@ -12,6 +12,7 @@ import (
 	"github.com/balsa-sync/balsa/balactor"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/storageactor"
+	"github.com/balsa-sync/balsa/telemetry"
 )
 
 // StorageOptions say how the StorageActor works: see storageactor.Options.
@@ -41,6 +42,8 @@ type Options struct {
 	Logger *slog.Logger
 	// TracerProvider makes the spans' tracer. Default: none are made.
 	TracerProvider trace.TracerProvider
+	// Monitor shows the engine from outside: metrics and status. Default: nothing is shown.
+	Monitor *telemetry.Monitor
 	// OnFatal is called at most once, when the store or an actor cannot go on. The embedder closes
 	// the engine, but not from within the call, and exits. Default: nothing; Apply fails from then on.
 	OnFatal func(error)

@@ -45,6 +45,7 @@ func Rebuild(ctx context.Context, o Options, ro RebuildOptions) (res RebuildResu
 	if !ok {
 		return res, fmt.Errorf("%s: %w", o.Dir, ErrNoState)
 	}
+	defer o.Monitor.Store(store.Metrics)()
 	bulk, err := store.NewRebuild()
 	if err != nil {
 		return res, err

@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -26,6 +27,9 @@ func newGate(c *cell) *gate {
 	c.mu.Lock()
 	c.mailbox = g.Mailbox
 	c.mu.Unlock()
+	if m, ok := g.Mailbox.(*mailbox); ok && c.sys.options.Waited != nil {
+		m.observe(func(wait time.Duration) { c.sys.options.Waited(c.id, wait) })
+	}
 	return g
 }
 

@@ -3,6 +3,7 @@ package actors
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -31,6 +32,7 @@ type mailbox struct {
 	head     atomic.Pointer[letter]
 	users    atomic.Int64 // user messages that have not been handed over
 	usersMax atomic.Int64
+	probe    atomic.Bool // the next user message is timed; see latency.go
 
 	// The reader's own. What one reader wrote the next one sees: they follow each other through
 	// head.
@@ -38,6 +40,7 @@ type mailbox struct {
 	system    fifo
 	urgent    fifo
 	user      fifo
+	timing    timing
 }
 
 // letter is a message on the stack. Once it is pushed only the reader changes it, and of it next.
@@ -45,7 +48,8 @@ type letter struct {
 	next   *letter // pushed before
 	msg    any
 	kind   kind
-	dozing bool // no reader is at work; see mailbox
+	dozing bool  // no reader is at work; see mailbox
+	posted int64 // Unix nanoseconds; 0: not timed
 }
 
 type kind uint8
@@ -90,6 +94,9 @@ func (m *mailbox) PostSystemMessage(msg any) { m.push(msg, kindSystem) }
 
 func (m *mailbox) push(msg any, k kind) {
 	l := &letter{msg: msg, kind: k}
+	if k == kindUser && m.probe.Load() && m.probe.CompareAndSwap(true, false) {
+		l.posted = time.Now().UnixNano()
+	}
 	for {
 		head := m.head.Load()
 		l.next, l.dozing = head, false
@@ -198,6 +205,7 @@ func (m *mailbox) next() (msg any, user, ok bool) {
 			return m.urgent.pop(), true, true
 		case m.user.len() > 0:
 			m.users.Add(-1)
+			m.timed()
 			return m.user.pop(), true, true
 		}
 		if m.sleep(as) {
@@ -219,6 +227,7 @@ func (m *mailbox) collect() {
 		switch l.kind {
 		case kindUser:
 			m.user.push(l.msg)
+			m.timing.collected(l.posted, m.user.len())
 		case kindUrgent:
 			m.urgent.push(l.msg)
 		default:

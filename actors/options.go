@@ -37,6 +37,10 @@ type Options struct {
 	// restarts; the error wraps ErrGaveUp and, if it was one, the error the actor panicked with.
 	// It starts the orderly exit. Default: the error is logged.
 	OnFatal func(error)
+	// Waited is told how long a message waited in the mailbox of the actor at path, of one message in
+	// some sixteen. It is called by the actor's own goroutine, and must not wait. Replaced mailboxes
+	// tell nothing. Default: nobody is told.
+	Waited func(path string, wait time.Duration)
 	// Mailbox and Dispatcher replace the own ones; a simulator does that. Defaults: the own ones.
 	// A replaced dispatcher is not closed by Shutdown.
 	Mailbox    actor.MailboxProducer

@@ -18,7 +18,8 @@ import (
 type accountBatch struct {
 	cfg     *Config
 	updater *updater
-	upper   *upper // the parent's
+	show    func(telemetry.Job)
+	idle    time.Time // since its answer before
 }
 
 // Receive implements actor.Actor.
@@ -28,10 +29,30 @@ func (a *accountBatch) Receive(c actor.Context) {
 	}
 	switch m := c.Message().(type) {
 	case *messages.UpdateStorage:
-		c.Send(m.ReplyTo, a.updateStorage(c, m))
+		start := a.cfg.System.Clock().Now()
+		out := a.updateStorage(c, m)
+		a.shown(start, "storage", len(m.Targets))
+		c.Send(m.ReplyTo, out)
 	case *messages.UpdateAccounts:
-		c.Send(m.ReplyTo, a.updateAccounts(c, m))
+		start := a.cfg.System.Clock().Now()
+		out := a.updateAccounts(c, m)
+		a.shown(start, "accounts", len(m.Runs))
+		c.Send(m.ReplyTo, out)
 	}
+}
+
+// shown has a job on the worker's timeline.
+func (a *accountBatch) shown(start time.Time, kind string, items int) {
+	if !a.cfg.Monitor.Measuring() {
+		return
+	}
+	now := a.cfg.System.Clock().Now()
+	j := telemetry.Job{At: start, Took: now.Sub(start).Seconds(), Kind: kind, Items: items}
+	if !a.idle.IsZero() {
+		j.Wait = start.Sub(a.idle).Seconds()
+	}
+	a.show(j)
+	a.idle = now
 }
 
 func (a *accountBatch) updateStorage(c actor.Context, m *messages.UpdateStorage) any {
@@ -72,7 +93,7 @@ func (a *accountBatch) updateAccounts(_ actor.Context, m *messages.UpdateAccount
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}
 	defer r.Close()
-	done, err := updateParts(a.updater, a.upper.over(r.AccountTrie()), m)
+	done, err := updateParts(a.updater, r.AccountTrie(), m)
 	if err != nil {
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}

@@ -25,6 +25,8 @@ type Config struct {
 	Tracer  trace.Tracer
 	Logger  *slog.Logger
 	Options Options
+	// Monitor shows blocks and workers from outside. Nil: nothing is shown.
+	Monitor *telemetry.Monitor
 
 	// onMessage sees each message before its actor does; for tests, which panic in it.
 	onMessage func(any)
@@ -44,8 +46,7 @@ func Spec(cfg Config) (actors.Spec, error) {
 		Name: Name,
 		New: func() actor.Actor {
 			a := &applyActor{
-				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h,
-				updater: newUpdater(), upper: newUpper(),
+				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h, updater: newUpdater(),
 			}
 			incarnations++
 			return a
@@ -86,7 +87,6 @@ type applyActor struct {
 	core     *core
 	hold     *hold
 	updater  *updater
-	upper    *upper // at the state of the block before the one in hand
 	children []*actor.PID
 }
 
@@ -97,6 +97,7 @@ func (a *applyActor) Receive(c actor.Context) {
 	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		a.hold.failed()
 		a.hold.close(a.cfg.Logger)
 		a.children = make([]*actor.PID, a.cfg.Options.Workers)
 		for i := range a.children {
@@ -112,10 +113,12 @@ func (a *applyActor) Receive(c actor.Context) {
 		a.run(c, m)
 	case actors.ChildRestarted:
 		if i := a.index(m.Child); i >= 0 {
+			a.hold.lost(telemetry.EventWorkerRestarted, i, m.Reason)
 			a.run(c, workerLost{worker: i, reason: m.Reason})
 		}
 	case actors.ChildFailed:
 		if i := a.index(m.Child); i >= 0 {
+			a.hold.lost(telemetry.EventWorkerReplaced, i, m.Reason)
 			a.spawn(c, i)
 			a.run(c, workerLost{worker: i, reason: m.Reason})
 		}
@@ -128,7 +131,9 @@ func (a *applyActor) spawn(c actor.Context, i int) {
 	pid, err := a.cfg.System.SpawnChild(c, actors.Spec{
 		Name: "account-batch", Numbered: true,
 		New: func() actor.Actor {
-			return &accountBatch{cfg: a.cfg, updater: newUpdater(), upper: a.upper}
+			return &accountBatch{
+				cfg: a.cfg, updater: newUpdater(), show: a.cfg.Monitor.Slot("account-batch", i),
+			}
 		},
 	})
 	if err != nil {
@@ -169,11 +174,11 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 	case handOut:
 		a.handOut(c, e)
 	case updateWhole:
-		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.accountTrie(),
+		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
 			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
 		return accountsReady{done, err}
 	case join:
-		done, err := joinParts(e.block.request.ctx(), a.updater, a.accountTrie(),
+		done, err := joinParts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
 			e.block.parent.root, e.block.accounts)
 		return accountsReady{done, err}
 	case store:
@@ -181,6 +186,7 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 	case release:
 		a.release(e.block)
 	case answer:
+		a.show(&e)
 		c.Send(e.to, e.msg)
 	}
 	return nil
@@ -232,17 +238,13 @@ func (a *applyActor) lookUp(e openParent) (p parentOpened, err error) {
 	} else if _, p.known, err = sn.HeaderNumber(e.hash); err != nil || p.known {
 		return p, err
 	}
-	a.upper.stand(p.cursor.Hash)
-	path, b, ok, err := a.accountTrie().FirstBranch(trie.Path{})
+	path, b, ok, err := a.hold.reader.AccountTrie().FirstBranch(trie.Path{})
 	if err == nil && ok && path.Len == 0 {
 		b.Refs = bytes.Clone(b.Refs)
 		p.root, p.hasRoot = b, true
 	}
 	return p, err
 }
-
-// accountTrie is the parent's account trie.
-func (a *applyActor) accountTrie() trie.Reader { return a.upper.over(a.hold.reader.AccountTrie()) }
 
 func (a *applyActor) prepare(b *block) prepared {
 	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanBALDecode)
@@ -264,30 +266,24 @@ func (a *applyActor) store(b *block) stored {
 	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanAccountRoot,
 		trace.WithTimestamp(b.mark.Add(-b.phases.AccountRoot)))
 	span.End(trace.WithTimestamp(b.mark))
+	a.rootReady(b)
 	_, span = a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanStateCommit)
 	defer span.End()
 	if err := (&wanted{ctx: b.request.ctx()}).err(); err != nil {
 		return stored{err}
 	}
-	var err error
-	to := b.hash
 	if b.request.rewind != nil {
-		to = b.parent.undo.to.Hash
-		err = a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)
-	} else {
-		m := b.request.apply
-		err = a.cfg.Store.Commit(b.parent.cursor,
-			state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)
+		return stored{a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)}
 	}
-	if err == nil {
-		a.upper.move(to, b.layer.Branches)
-	}
-	return stored{err}
+	m := b.request.apply
+	return stored{a.cfg.Store.Commit(b.parent.cursor,
+		state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)}
 }
 
 func (a *applyActor) release(b *block) {
-	if s := a.hold.span; s != nil {
+	if s := a.hold.span; s != nil && s.IsRecording() {
 		s.SetAttributes(
+			attribute.String(telemetry.AttrMode, mode),
 			attribute.String(telemetry.AttrBlockHash, b.hash.Hex()),
 			attribute.Int(telemetry.AttrAccounts, len(b.layer.Accounts)),
 			attribute.Int(telemetry.AttrSlots, len(b.layer.Slots)))
@@ -297,9 +293,6 @@ func (a *applyActor) release(b *block) {
 		if b.failed != nil {
 			s.SetStatus(codes.Error, b.failed.Error())
 		}
-	}
-	if _, wrong := b.failed.(*WrongRootError); wrong {
-		a.upper.forget() // should memory be at fault, the next attempt does not meet it again
 	}
 	a.hold.close(a.cfg.Logger)
 }

@@ -111,8 +111,9 @@ type (
 	release struct{ block *block }
 	// answer sends a reply.
 	answer struct {
-		to  *actor.PID
-		msg any
+		to   *actor.PID
+		msg  any
+		took time.Duration // of a rejected block
 	}
 )
 

@@ -189,7 +189,9 @@ func (c *core) finish(now time.Time, err error) []any {
 	effects := []any{release{b}}
 	if err != nil {
 		b.failed = err
-		effects = append(effects, rejection(b.request, b.cursor(), err))
+		no := rejection(b.request, b.cursor(), err)
+		no.took = b.phases.Total
+		effects = append(effects, no)
 	} else {
 		effects = append(effects, b.success())
 	}
@@ -211,12 +213,12 @@ func (b *block) cursor() state.Cursor {
 
 func (b *block) success() answer {
 	if r := b.request.rewind; r != nil {
-		return answer{r.ReplyTo, &messages.Rewound{
+		return answer{to: r.ReplyTo, msg: &messages.Rewound{
 			Request: r.Request, Cursor: b.parent.cursor, Blocks: b.undone,
 		}}
 	}
 	r := b.request.apply
-	return answer{r.ReplyTo, &messages.BlockApplied{
+	return answer{to: r.ReplyTo, msg: &messages.BlockApplied{
 		Request: r.Request, Number: r.Header.Number.Uint64(), Hash: b.hash, Root: r.Header.Root,
 		Known: b.parent.known, Accounts: len(b.layer.Accounts), Slots: len(b.layer.Slots),
 		Rows: len(b.layer.Branches), Phases: b.phases,
@@ -226,7 +228,7 @@ func (b *block) success() answer {
 // rejection answers a request with an error that names its block.
 func rejection(r request, at state.Cursor, err error) answer {
 	if r.rewind != nil {
-		return answer{r.rewind.ReplyTo, &messages.RewindRejected{
+		return answer{to: r.rewind.ReplyTo, msg: &messages.RewindRejected{
 			Request: r.rewind.Request, Cursor: at,
 			Err: fmt.Errorf("rewind to %s: %w", r.rewind.To, err),
 		}}
@@ -238,5 +240,5 @@ func rejection(r request, at state.Cursor, err error) answer {
 			m.Err = fmt.Errorf("block %d (%s): %w", m.Number, m.Hash, err)
 		}
 	}
-	return answer{r.apply.ReplyTo, m}
+	return answer{to: r.apply.ReplyTo, msg: m}
 }

@@ -241,6 +241,7 @@ func checkFiles(o *Options) error {
 func (s *Store) openPebble() error {
 	p := pebbleOptions(&s.opts, s.fs, s.fail)
 	p.Lock = s.lock
+	s.stalls.watch(p.EventListener)
 	// Memtables are charged to the cache: one that fills and one on its way to a table.
 	cache := pebble.NewCache(s.opts.CacheBytes + 2*s.opts.MemTableBytes)
 	defer cache.Unref() // the database holds a reference of its own

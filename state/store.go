@@ -20,6 +20,9 @@ type Store struct {
 	lock *pebble.Lock
 	db   *pebble.DB
 
+	stalls    stalls
+	observing sync.RWMutex // held by who reads Metrics: the database is not closed meanwhile
+
 	// writing is held by whoever writes; it guards the fields below.
 	writing sync.Mutex
 	batch   *pebble.Batch // reused from block to block
@@ -89,6 +92,8 @@ func (s *Store) Close() error {
 
 // closePebble closes the database and gives up the lock.
 func (s *Store) closePebble() error {
+	s.observing.Lock()
+	defer s.observing.Unlock()
 	var err error
 	if s.batch != nil && s.fail.err() == nil {
 		err = s.batch.Close()

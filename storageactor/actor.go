@@ -22,6 +22,8 @@ type Config struct {
 	Tracer  trace.Tracer
 	Logger  *slog.Logger
 	Options Options
+	// Monitor shows workers and reports from outside. Nil: nothing is shown.
+	Monitor *telemetry.Monitor
 
 	// onMessage sees each message before its actor does; for tests, which panic in it.
 	onMessage func(any)
@@ -77,7 +79,12 @@ func (a *storageActor) Receive(c actor.Context) {
 	switch m := c.Message().(type) {
 	case *actor.Started:
 		a.started(c)
-	case *actor.Restarting, *actor.Stopped:
+	case *actor.Restarting:
+		if a.hold.phase != nil {
+			a.hold.phase.AddEvent(telemetry.EventActorRestarted)
+		}
+		a.endPhase()
+	case *actor.Stopped:
 		a.endPhase()
 	case *messages.FindCredit:
 		if m.ReplyTo != nil {
@@ -102,6 +109,7 @@ func (a *storageActor) Receive(c actor.Context) {
 	case actors.TimerFired:
 		if _, ok := a.timers.Accept(m); ok {
 			a.run(c, sampled{processUsage()})
+			a.showReports()
 			a.timers.Start(sampleTimer, a.cfg.Options.SampleEvery, sampleTimer)
 		}
 	}
@@ -135,7 +143,7 @@ func (a *storageActor) started(c actor.Context) {
 func (a *storageActor) spawnWorker(c actor.Context, i int) {
 	a.workers[i] = a.spawn(c, "trie-build", func() actor.Actor {
 		return &trieBuild{
-			cfg: a.cfg, slot: i, hold: a.hold,
+			cfg: a.cfg, slot: i, hold: a.hold, show: a.cfg.Monitor.Slot("trie-build", i),
 			builder: newBuilder(a.cfg.Store, a.cfg.System.Clock().Now),
 		}
 	})
@@ -143,7 +151,7 @@ func (a *storageActor) spawnWorker(c actor.Context, i int) {
 
 func (a *storageActor) spawnFlusher(c actor.Context, i int) {
 	a.flushers[i] = a.spawn(c, "row-flush", func() actor.Actor {
-		return &rowFlush{cfg: a.cfg, hold: a.hold}
+		return &rowFlush{cfg: a.cfg, hold: a.hold, show: a.cfg.Monitor.Slot("row-flush", i)}
 	})
 }
 
@@ -161,8 +169,10 @@ func index(pids []*actor.PID, pid *actor.PID) int {
 
 func (a *storageActor) childRestarted(c actor.Context, child *actor.PID) {
 	if i := index(a.workers, child); i >= 0 {
+		a.event(telemetry.EventWorkerRestarted, i)
 		a.run(c, workerRestarted{i})
 	} else if i := index(a.flushers, child); i >= 0 {
+		a.event(telemetry.EventFlusherRestarted, i)
 		a.run(c, flusherRestarted{i})
 	}
 }
@@ -171,9 +181,11 @@ func (a *storageActor) childRestarted(c actor.Context, child *actor.PID) {
 // Options.JobAttempts, because every panic costs a job an attempt.
 func (a *storageActor) childFailed(c actor.Context, child *actor.PID) {
 	if i := index(a.workers, child); i >= 0 {
+		a.event(telemetry.EventWorkerReplaced, i)
 		a.spawnWorker(c, i)
 		a.run(c, workerReplaced{i})
 	} else if i := index(a.flushers, child); i >= 0 {
+		a.event(telemetry.EventFlusherReplaced, i)
 		a.spawnFlusher(c, i)
 		a.run(c, flusherReplaced{i})
 	}
@@ -193,6 +205,13 @@ func (a *storageActor) begin(c actor.Context, accounts bool) {
 	a.accounts = accounts
 	a.phase, a.hold.phase = a.cfg.Tracer.Start(actors.Ctx(c), telemetry.SpanStoragePhase,
 		trace.WithAttributes(attribute.String(telemetry.AttrPhase, name)))
+}
+
+// event notes on the phase's span what happened to a child.
+func (a *storageActor) event(name string, child int) {
+	if a.hold.phase != nil {
+		a.hold.phase.AddEvent(name, trace.WithAttributes(attribute.Int(telemetry.AttrWorker, child)))
+	}
 }
 
 func (a *storageActor) endPhase() {
@@ -215,6 +234,21 @@ func (a *storageActor) run(c actor.Context, m any) {
 	}
 	if a.core.ending() {
 		a.core.step(a.cfg.System.Clock().Now(), sampled{processUsage()})
+		a.showReports()
+	}
+}
+
+// showReports hands the reports as they stand to the monitor.
+func (a *storageActor) showReports() {
+	if !a.cfg.Monitor.Measuring() {
+		return
+	}
+	for _, e := range a.core.step(a.cfg.System.Clock().Now(), &messages.FindReport{}) {
+		if found, ok := e.(answer); ok {
+			if m, ok := found.msg.(*messages.ReportFound); ok {
+				a.cfg.Monitor.StorageReports(&m.Storage, &m.Accounts)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sort"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/ethereum/go-ethereum/common"
@@ -24,6 +26,9 @@ type Client struct {
 	pid     *actor.PID
 	onBuilt func([]messages.StorageResult, []messages.OrphanStorage)
 
+	creditWaits atomic.Uint64
+	creditWait  atomic.Int64 // nanoseconds
+
 	mu          sync.Mutex
 	changed     chan struct{} // closed, and replaced, at each change of what follows
 	incarnation uint64
@@ -32,6 +37,8 @@ type Client struct {
 	requests    uint64
 	pending     map[uint64]*pendingRun
 	accounts    *messages.BuildAccounts // in hand
+	// accountsTrace is the context of who asked for accounts.
+	accountsTrace context.Context
 	built       *messages.AccountsBuilt
 	err         error // sticky
 }
@@ -39,6 +46,7 @@ type Client struct {
 // pendingRun is a request that is not answered as a whole.
 type pendingRun struct {
 	msg      *messages.BuildStorage
+	trace    context.Context // of who asked
 	answered []bool // by account
 	left     int
 }
@@ -70,16 +78,26 @@ func (c *Client) Build(ctx context.Context, from, to common.Hash,
 	accounts []messages.StorageAccount) error {
 	for {
 		piece, last := accounts, to
+		var since time.Time
 		if err := c.waitFor(ctx, func() bool {
-			if c.credit == 0 {
-				return false
+			if c.credit > 0 {
+				if most := max(c.credit/2, 1); len(accounts) > most {
+					piece, last = accounts[:most], accounts[most-1].Account
+				}
+				if c.outstanding+len(piece) <= c.credit {
+					return true
+				}
 			}
-			if most := max(c.credit/2, 1); len(accounts) > most {
-				piece, last = accounts[:most], accounts[most-1].Account
+			if since.IsZero() {
+				since = c.sys.Clock().Now()
+				c.creditWaits.Add(1)
 			}
-			return c.outstanding+len(piece) <= c.credit
-		}, func() { c.register(from, last, piece) }); err != nil {
+			return false
+		}, func() { c.register(ctx, from, last, piece) }); err != nil {
 			return fmt.Errorf("build storage from %s: %w", from, err)
+		}
+		if !since.IsZero() {
+			c.creditWait.Add(int64(c.sys.Clock().Now().Sub(since)))
 		}
 		if len(piece) == len(accounts) {
 			return nil
@@ -89,14 +107,20 @@ func (c *Client) Build(ctx context.Context, from, to common.Hash,
 }
 
 // register notes a request and sends it. The caller holds c.mu.
-func (c *Client) register(from, to common.Hash, accounts []messages.StorageAccount) {
+func (c *Client) register(
+	ctx context.Context, from, to common.Hash, accounts []messages.StorageAccount) {
 	c.requests++
 	m := &messages.BuildStorage{
 		Request: c.requests, From: from, To: to, Accounts: accounts, ReplyTo: c.pid,
 	}
-	c.pending[m.Request] = &pendingRun{msg: m, left: len(accounts)}
+	c.pending[m.Request] = &pendingRun{msg: m, trace: ctx, left: len(accounts)}
 	c.outstanding += len(accounts)
-	c.sys.Send(context.Background(), c.storage, m)
+	c.sys.Send(ctx, c.storage, m)
+}
+
+// CreditWaits is how often Build has had no credit, and how long it waited for it in all.
+func (c *Client) CreditWaits() (waits uint64, total time.Duration) {
+	return c.creditWaits.Load(), time.Duration(c.creditWait.Load())
 }
 
 // Outstanding is the number of accounts that are asked for and not answered.
@@ -121,6 +145,7 @@ func (c *Client) BuildAccounts(ctx context.Context) (*messages.AccountsBuilt, er
 		c.requests++
 		c.built = nil
 		c.accounts = &messages.BuildAccounts{Request: c.requests, ReplyTo: c.pid}
+		c.accountsTrace = ctx
 		c.sys.Send(ctx, c.storage, c.accounts)
 	})
 	var built *messages.AccountsBuilt
@@ -205,10 +230,10 @@ func (c *Client) credited(m *messages.StorageCredit) {
 		}
 		sort.Slice(requests, func(i, j int) bool { return requests[i] < requests[j] })
 		for _, r := range requests {
-			c.sys.Send(context.Background(), c.storage, c.pending[r].msg)
+			c.sys.Send(c.pending[r].trace, c.storage, c.pending[r].msg)
 		}
 		if c.accounts != nil {
-			c.sys.Send(context.Background(), c.storage, c.accounts)
+			c.sys.Send(c.accountsTrace, c.storage, c.accounts)
 		}
 	})
 }

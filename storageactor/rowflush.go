@@ -17,6 +17,7 @@ import (
 type rowFlush struct {
 	cfg  *Config
 	hold *hold
+	show func(telemetry.Job)
 }
 
 // Receive implements actor.Actor.
@@ -51,6 +52,10 @@ func (f *rowFlush) flushRows(c actor.Context, m *messages.FlushRows) {
 	}
 	span.End()
 	f.hold.instruments.flushed(out)
+	f.show(telemetry.Job{
+		At: out.Times.Started, Took: out.Times.Ended.Sub(out.Times.Started).Seconds(), Kind: "flush",
+		Items: len(m.Roots),
+	})
 	c.Send(m.ReplyTo, out)
 }
 

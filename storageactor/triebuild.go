@@ -21,6 +21,7 @@ type trieBuild struct {
 	hold    *hold
 	builder *builder
 	sent    time.Time // the answer before
+	show    func(telemetry.Job)
 }
 
 // Receive implements actor.Actor.
@@ -110,6 +111,16 @@ func (t *trieBuild) answer(c actor.Context, to *actor.PID, m any, kind string, f
 	}
 	span.End(trace.WithTimestamp(times.Ended))
 	t.hold.instruments.worked(kind, follows, &times)
+	job := telemetry.Job{
+		At: times.Started, Took: times.Ended.Sub(times.Started).Seconds(), Kind: kind,
+		Items: len(outcomes),
+	}
+	if follows {
+		job.Turn = times.Idle.Seconds()
+	} else {
+		job.Wait = times.Idle.Seconds()
+	}
+	t.show(job)
 	t.cfg.System.Send(ctx, to, m)
 	t.sent = t.cfg.System.Clock().Now()
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/storageactor"
+	"github.com/balsa-sync/balsa/telemetry"
 )
 
 // ErrGaveUp says that an actor failed more often than its restarts allow.
@@ -38,6 +39,8 @@ type Config struct {
 	Build storageactor.Store
 	// Storage configures the StorageActor.
 	Storage storageactor.Options
+	// Monitor shows the tree from outside. Nil: nothing is shown.
+	Monitor *telemetry.Monitor
 	// OnFatal is called at most once, from a goroutine of the tree, when an actor cannot be kept
 	// running. The tree is still to be stopped, but not from within the call. Default: nothing.
 	OnFatal func(error)
@@ -48,6 +51,7 @@ type Tree struct {
 	System   *actors.System
 	BalApply *actor.PID
 	Storage  *actor.PID
+	hide     func() // from the monitor
 }
 
 // Start starts the tree. It returns when every actor is there.
@@ -63,6 +67,9 @@ func Start(ctx context.Context, cfg Config) (*Tree, error) {
 	}
 	o := cfg.Actors
 	o.Logger, o.Tracer, o.OnFatal = cfg.Logger, cfg.Tracer, giveUp
+	if cfg.Monitor != nil {
+		o.Waited = cfg.Monitor.Waited
+	}
 	sys, err := actors.NewSystem(o)
 	if err != nil {
 		return nil, err
@@ -74,6 +81,7 @@ func Start(ctx context.Context, cfg Config) (*Tree, error) {
 		defer cancel()
 		return nil, errors.Join(err, sys.Shutdown(stopping))
 	}
+	t.hide = cfg.Monitor.Actors(sys)
 	return t, nil
 }
 
@@ -102,14 +110,19 @@ func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(err
 }
 
 // Stop stops the tree, the last started first. ctx bounds how long it waits.
-func (t *Tree) Stop(ctx context.Context) error { return t.System.Shutdown(ctx) }
+func (t *Tree) Stop(ctx context.Context) error {
+	if t.hide != nil {
+		t.hide()
+	}
+	return t.System.Shutdown(ctx)
+}
 
 // specify makes the children's specs, in the order in which they are started.
 func (r *root) specify(sys *actors.System, cfg *Config) error {
 	if cfg.Build != nil {
 		spec, err := storageactor.Spec(storageactor.Config{
 			System: sys, Store: cfg.Build, Tracer: cfg.Tracer, Logger: cfg.Logger,
-			Options: cfg.Storage,
+			Options: cfg.Storage, Monitor: cfg.Monitor,
 		})
 		if err != nil {
 			return err
@@ -119,7 +132,7 @@ func (r *root) specify(sys *actors.System, cfg *Config) error {
 	if cfg.Store != nil {
 		spec, err := balactor.Spec(balactor.Config{
 			System: sys, Store: cfg.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
-			Options: cfg.BalApply,
+			Options: cfg.BalApply, Monitor: cfg.Monitor,
 		})
 		if err != nil {
 			return err

@@ -27,6 +27,9 @@ var numbers = []struct {
 	{"OTEL_BSP_EXPORT_TIMEOUT", 0, maxMilliseconds}, // 0: none
 	{"OTEL_EXPORTER_OTLP_TIMEOUT", 0, maxMilliseconds},
 	{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", 0, maxMilliseconds},
+	{"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", 0, maxMilliseconds},
+	{"OTEL_METRIC_EXPORT_INTERVAL", 1, maxMilliseconds},
+	{"OTEL_METRIC_EXPORT_TIMEOUT", 1, maxMilliseconds},
 	// A limit of -1 is none.
 	{"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32},
 	{"OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", -1, math.MaxInt32},

@@ -42,20 +42,26 @@ func newExporter(ctx context.Context, t *target) (sdktrace.SpanExporter, error) 
 		return otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(t.endpoint),
 			otlptracegrpc.WithInsecure())
 	case t.isURL():
-		return otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(withTracesPath(t.endpoint)))
+		return otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(
+			withPath(t.endpoint, "/v1/traces")))
 	}
 	return otlptracehttp.New(ctx, otlptracehttp.WithEndpoint(t.endpoint),
 		otlptracehttp.WithInsecure())
 }
 
-// withTracesPath adds the path of OTLP/HTTP for traces where a URL names only a host.
-func withTracesPath(endpoint string) string {
+// withPath adds a signal's path of OTLP/HTTP where a URL names only a host, or puts it in the place
+// of the one for traces. Any other path takes all signals.
+func withPath(endpoint, path string) string {
 	u, err := url.Parse(endpoint)
-	if err == nil && strings.Trim(u.Path, "/") == "" {
-		u.Path = "/v1/traces"
-		return u.String()
+	if err != nil {
+		return endpoint
 	}
-	return endpoint
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = path
+	} else if before, ok := strings.CutSuffix(u.Path, "/v1/traces"); ok {
+		u.Path = before + path
+	}
+	return u.String()
 }
 
 // countingExporter counts what its exporter does, and says once that it fails: the SDK would hand
@@ -63,33 +69,52 @@ func withTracesPath(endpoint string) string {
 type countingExporter struct {
 	sdktrace.SpanExporter
 	name   string
-	logger *slog.Logger
+	warn   *warnOnce
 	ctx    context.Context // canceled at the end of Shutdown
 	cancel context.CancelFunc
+	turn   chan struct{} // holds an element while an export is under way
 
 	exported, failed atomic.Uint64
-	failing          atomic.Bool // the last export failed
-	warned           sync.Once
+	taken            func(spans int) // told of the spans that are off the queue
+	failing          atomic.Bool     // the last export failed
 }
 
-func newCountingExporter(e sdktrace.SpanExporter, name string, l *slog.Logger) *countingExporter {
+// warnOnce says once, for spans and metrics together, that exporting fails.
+type warnOnce struct {
+	logger *slog.Logger
+	once   sync.Once
+}
+
+func (w *warnOnce) failed(what, endpoint string, err error) {
+	w.once.Do(func() {
+		w.logger.Warn("what is measured cannot be exported; this is said once", "what", what,
+			"endpoint", endpoint, "err", err)
+	})
+}
+
+func newCountingExporter(e sdktrace.SpanExporter, name string, w *warnOnce) *countingExporter {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &countingExporter{SpanExporter: e, name: name, logger: l, ctx: ctx, cancel: cancel}
+	return &countingExporter{
+		SpanExporter: e, name: name, warn: w, ctx: ctx, cancel: cancel, turn: make(chan struct{}, 1),
+	}
 }
 
 func (e *countingExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	e.turn <- struct{}{}
+	defer func() { <-e.turn }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
 	err := e.SpanExporter.ExportSpans(ctx, spans)
 	e.failing.Store(err != nil)
+	if e.taken != nil {
+		e.taken(len(spans))
+	}
 	if err == nil {
 		e.exported.Add(uint64(len(spans)))
 		return nil
 	}
-	e.warned.Do(func() {
-		e.logger.Warn("spans cannot be exported; this is said once", "endpoint", e.name, "err", err)
-	})
+	e.warn.failed("spans", e.name, err)
 	e.failed.Add(uint64(len(spans)))
 	return nil
 }

@@ -9,6 +9,7 @@ const (
 	SpanBlockRewind  = "block.rewind"
 	SpanBALDecode    = "bal.decode"
 	SpanBALWarmup    = "bal.warmup"
+	SpanBALApply     = "bal.apply" // changes of accounts and slots, before any hashing
 	SpanStorageRoots = "storage.roots"
 	SpanAccountRoot  = "account.root"
 	SpanStateCommit  = "state.commit"
@@ -32,4 +33,21 @@ const (
 	AttrRows     = "balsa.storage.rows"     // branch rows that a job made
 	AttrBytes    = "balsa.storage.bytes"    // bytes that a flush wrote
 	AttrTurnover = "balsa.storage.turnover" // seconds since the worker's job before
+
+	AttrMode    = "balsa.mode"     // bulk or journaled
+	AttrAttempt = "balsa.attempt"  // of a job or a request, from 1
+	AttrWorker  = "balsa.worker"   // number of a worker or a flusher
+	AttrFailure = "balsa.failure"  // what it failed with
+	AttrRootLag = "balsa.root_lag" // seconds; only where it was sampled
+)
+
+// Names of span events.
+const (
+	EventRootReady        = "root.ready" // the root is proven; the commit is next
+	EventWorkerRestarted  = "worker.restarted"
+	EventWorkerReplaced   = "worker.replaced" // it had used up its restarts
+	EventFlusherRestarted = "flusher.restarted"
+	EventFlusherReplaced  = "flusher.replaced"
+	EventActorRestarted   = "actor.restarted" // that of the span itself, which ends with it
+	EventRetried          = "request.retried" // the actor that had it failed
 )

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -35,9 +36,12 @@ type Options struct {
 	// Version is the resource's service.version. Default: none.
 	Version string
 	// OTLPEndpoint is host:port (gRPC without TLS) or a URL (http, https: OTLP over HTTP, with
-	// /v1/traces where the URL has no path). OTEL_EXPORTER_OTLP_PROTOCOL=grpc makes a URL gRPC.
-	// Default: what the environment says; where it says nothing, nothing is traced.
+	// /v1/traces and /v1/metrics where the URL has no path). OTEL_EXPORTER_OTLP_PROTOCOL=grpc makes
+	// a URL gRPC.
+	// Default: what the environment says; where it says nothing, nothing is exported.
 	OTLPEndpoint string
+	// Prometheus has MetricsHandler serve all metrics in Prometheus' format. Default: false.
+	Prometheus bool
 	// ShutdownTimeout bounds Shutdown. Default: DefaultShutdownTimeout.
 	ShutdownTimeout time.Duration
 	// Logger gets one warning when exporting starts to fail. Default: discarded.
@@ -57,10 +61,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Stats counts spans since Setup.
+// Stats counts spans, and exports of metrics, since Setup.
 type Stats struct {
 	Exported uint64 // spans the collector took
 	Failed   uint64 // spans it did not take
+	Dropped  uint64 // spans for which the queue had no room, or Shutdown no time
+
+	MetricExports uint64 // that the collector took
+	MetricsFailed uint64 // that it did not take
 }
 
 // Providers is what Setup made. Its methods are safe for concurrent use.
@@ -68,6 +76,8 @@ type Providers struct {
 	tracer   trace.TracerProvider
 	sdk      *sdktrace.TracerProvider // nil: nothing is exported
 	exporter *countingExporter
+	admitted *admission
+	metrics  meters
 	timeout  time.Duration
 }
 
@@ -76,17 +86,39 @@ type Providers struct {
 func Setup(ctx context.Context, o Options) (*Providers, error) {
 	o = o.withDefaults()
 	p := &Providers{tracer: noop.NewTracerProvider(), timeout: o.ShutdownTimeout}
-	t, err := targetOf(o.OTLPEndpoint, os.Getenv)
-	if err != nil || t == nil {
-		return p, err
+	traces, err := targetOf("TRACES", o.OTLPEndpoint, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	meters, err := targetOf("METRICS", o.OTLPEndpoint, os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if traces == nil && meters == nil && !o.Prometheus {
+		p.metrics.provider = noopmetric.NewMeterProvider()
+		return p, nil
 	}
 	if err := checkEnvironment(os.Getenv); err != nil {
 		return nil, err
 	}
-	client, err := newExporter(ctx, t)
+	res, err := o.resource(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("OTLP exporter for %s: %w", t, err)
+		return nil, err
 	}
+	warn := &warnOnce{logger: o.Logger}
+	if traces != nil {
+		if err := p.setUpTraces(ctx, traces, res, warn); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.metrics.setUp(ctx, &o, meters, res, warn); err != nil {
+		return nil, errors.Join(err, p.Shutdown(ctx))
+	}
+	return p, nil
+}
+
+// resource says what exports.
+func (o *Options) resource(ctx context.Context) (*resource.Resource, error) {
 	attrs := []attribute.KeyValue{attribute.String("service.name", o.ServiceName)}
 	if o.Version != "" {
 		attrs = append(attrs, attribute.String("service.version", o.Version))
@@ -96,11 +128,21 @@ func Setup(ctx context.Context, o Options) (*Providers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	p.exporter = newCountingExporter(client, t.String(), o.Logger)
+	return res, nil
+}
+
+func (p *Providers) setUpTraces(ctx context.Context, t *target,
+	res *resource.Resource, w *warnOnce) error {
+	client, err := newExporter(ctx, t)
+	if err != nil {
+		return fmt.Errorf("OTLP exporter for %s: %w", t, err)
+	}
+	p.exporter = newCountingExporter(client, t.String(), w)
+	p.admitted = newAdmission(p.exporter, os.Getenv)
 	p.sdk = sdktrace.NewTracerProvider(sdktrace.WithResource(res),
-		sdktrace.WithBatcher(p.exporter))
+		sdktrace.WithSpanProcessor(p.admitted))
 	p.tracer = p.sdk
-	return p, nil
+	return nil
 }
 
 // TracerProvider gives the provider to make tracers from.
@@ -111,35 +153,51 @@ func (p *Providers) Enabled() bool { return p.sdk != nil }
 
 // Stats counts the spans so far.
 func (p *Providers) Stats() Stats {
-	if p.exporter == nil {
-		return Stats{}
+	s := Stats{
+		MetricExports: p.metrics.exported.Load(), MetricsFailed: p.metrics.failed.Load(),
 	}
-	return Stats{Exported: p.exporter.exported.Load(), Failed: p.exporter.failed.Load()}
+	if p.exporter != nil {
+		s.Exported, s.Failed = p.exporter.exported.Load(), p.exporter.failed.Load()
+		s.Dropped = p.admitted.dropped.Load()
+	}
+	return s
 }
 
 // Shutdown exports what is queued and stops. It returns within Options.ShutdownTimeout, or within
 // ctx if that is shorter, whatever the collector does; spans that were not exported by then are
-// dropped and counted as failed.
+// dropped and counted.
 func (p *Providers) Shutdown(ctx context.Context) error {
-	if p.sdk == nil {
-		return nil
-	}
 	timeout := p.timeout
-	if p.exporter.failing.Load() {
+	if p.exporter != nil && p.exporter.failing.Load() || p.metrics.failing.Load() {
 		timeout /= 10
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// The SDK's own deadline leaves an export that is under way alone; this ends it. It comes after
-	// the SDK has returned, for sure: what waits for ctx beside it may be stopped before it has begun.
-	defer p.exporter.cancel()
-	if err := p.sdk.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	metrics := make(chan error, 1)
+	go func() { metrics <- p.metrics.shutDown(ctx) }()
+	err := p.shutDownTraces(ctx)
+	if err = errors.Join(err, <-metrics); err != nil {
 		return fmt.Errorf("telemetry: %w", err)
 	}
 	return nil
 }
 
-// target is where spans go.
+func (p *Providers) shutDownTraces(ctx context.Context) error {
+	if p.sdk == nil {
+		return nil
+	}
+	err := p.sdk.Shutdown(ctx)
+	// The SDK's own deadline leaves an export that is under way alone; this ends it. It comes after
+	// the SDK has returned, for sure: what waits for ctx beside it may be stopped before it has begun.
+	p.exporter.cancel()
+	p.admitted.end(p.exporter.turn)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// target is where a signal goes.
 type target struct {
 	endpoint string // host:port or URL; empty: the exporter reads the environment
 	grpc     bool
@@ -154,13 +212,14 @@ func (t *target) String() string {
 
 func (t *target) isURL() bool { return strings.Contains(t.endpoint, "://") }
 
-// targetOf says where spans go, nil: nowhere.
-func targetOf(endpoint string, getenv func(string) string) (*target, error) {
-	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
+// targetOf says where a signal goes, TRACES or METRICS; nil: nowhere.
+func targetOf(signal, endpoint string, getenv func(string) string) (*target, error) {
+	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") ||
+		getenv("OTEL_"+signal+"_EXPORTER") == "none" {
 		return nil, nil
 	}
 	fromEnv := false
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT",
 		"OTEL_EXPORTER_OTLP_ENDPOINT"} {
 		if endpoint == "" {
 			endpoint, fromEnv = getenv(name), true
@@ -173,7 +232,7 @@ func targetOf(endpoint string, getenv func(string) string) (*target, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	protocol := getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+	protocol := getenv("OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL")
 	if protocol == "" {
 		protocol = getenv("OTEL_EXPORTER_OTLP_PROTOCOL")
 	}
