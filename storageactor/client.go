@@ -39,15 +39,15 @@ type Client struct {
 	accounts    *messages.BuildAccounts // in hand
 	// accountsTrace is the context of who asked for accounts.
 	accountsTrace context.Context
-	built       *messages.AccountsBuilt
-	err         error // sticky
+	built         *messages.AccountsBuilt
+	err           error // sticky
 }
 
 // pendingRun is a request that is not answered as a whole.
 type pendingRun struct {
 	msg      *messages.BuildStorage
 	trace    context.Context // of who asked
-	answered []bool // by account
+	answered []bool          // by account
 	left     int
 }
 
