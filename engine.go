@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/ethereum/go-ethereum/common"
@@ -64,7 +65,10 @@ type Block struct {
 // Applied says what a block did.
 type Applied = messages.BlockApplied
 
-// Open opens the store that Init made and starts the engine.
+// Open opens the store that Init made and starts the engine. After a crash it first applies the
+// blocks again that were acknowledged and are in the log alone; one that does not apply is
+// ErrRecovery, and nothing is lost. A read-only engine stands at the last checkpoint then: see
+// Logged.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -79,6 +83,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", o.Dir, ErrNoState), store.Close())
 	}
 	if o.ReadOnly {
+		if n := len(store.Logged()); n > 0 {
+			o.Logger.Warn("logged blocks lie beyond the state: opening the store for writing applies "+
+				"them", "checkpoint", e.Cursor().Number, "blocks", n)
+		}
 		return e, nil
 	}
 	tracer := o.TracerProvider.Tracer(tracerName)
@@ -91,13 +99,23 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	e.hide = o.Monitor.Store(store.Metrics)
+	if err := e.recover(ctx); err != nil {
+		// Not ctx itself, whose end may be what went wrong.
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		return nil, errors.Join(err, e.Close(closing))
+	}
 	return e, nil
 }
+
+// closeTimeout bounds how long an engine that did not open waits for its actors.
+const closeTimeout = 10 * time.Second
 
 func storeOptions(o Options, mustExist bool) state.Options {
 	return state.Options{
 		Dir: o.Dir, FS: o.FS, ReadOnly: o.ReadOnly, MustExist: mustExist, NoSync: o.NoSync,
-		CacheBytes: o.CacheBytes, Logger: o.Logger, OnFatal: o.OnFatal,
+		CacheBytes: o.CacheBytes, CheckpointBlocks: o.CheckpointBlocks,
+		CheckpointBytes: o.CheckpointBytes, Logger: o.Logger, OnFatal: o.OnFatal,
 	}
 }
 

@@ -14,6 +14,9 @@ var (
 	ErrReadOnly   = errors.New("the engine was opened read-only")
 	// ErrInitialised: Init found the state that it was to build, or one that grew out of it.
 	ErrInitialised = errors.New("the store holds this state, or a later one, already")
+	// ErrRecovery: a block that was acknowledged before a crash does not apply again. The store stands
+	// at the block before it, or at an earlier one, and still has it in its log.
+	ErrRecovery = errors.New("a logged block does not apply again: keep the directory, and report it")
 	// ErrOtherState: Init found a state of another chain or block.
 	ErrOtherState = errors.New("the store holds another state: choose another directory")
 

@@ -40,6 +40,10 @@ func Export(ctx context.Context, o Options, w io.Writer, progress func(ExportRes
 	if !ok {
 		return res, fmt.Errorf("%s: %w", o.Dir, ErrNoState)
 	}
+	if n := len(store.Logged()); n > 0 {
+		o.Logger.Warn("logged blocks lie beyond the state that is exported", "block", c.Number,
+			"blocks", n)
+	}
 	sn := store.NewSnapshot()
 	defer func() { err = errors.Join(err, sn.Close()) }()
 	e := &exporter{ctx: ctx, sn: sn, progress: progress, res: ExportResult{Cursor: c}}

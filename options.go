@@ -29,11 +29,18 @@ type Options struct {
 	// Workers is how many AccountBatch actors share a block's work. Default: GOMAXPROCS.
 	Workers int
 	// NoSync acknowledges a block before it is on the disk: after a crash of the machine, not of the
-	// process, the last blocks may be missing; the store is whole all the same. Default: false.
+	// process, the last blocks may be missing; the store is whole all the same. Otherwise Apply
+	// returns when the block's header and access list are on the disk, and Open applies it again after
+	// a crash if its rows are not. Default: false.
 	NoSync bool
 	// CacheBytes is the size of the store's block cache, at least state.MinCacheBytes. Default: the
 	// store's.
 	CacheBytes int64
+	// CheckpointBlocks is after how many blocks a checkpoint begins, beside the blocks that follow; 1:
+	// each block waits for its own. CheckpointBytes begins one sooner, where the rows in memory have
+	// reached so many bytes; three times as much is the bound. Default: the store's, 64 and 128 MB.
+	CheckpointBlocks int
+	CheckpointBytes  int64
 	// ApplyTimeout bounds one Apply, and each step of a Rewind's request. Default: 10 minutes.
 	ApplyTimeout time.Duration
 	// Storage says how Import, Init and Rebuild build tries. Default: the StorageActor's.
@@ -61,6 +68,15 @@ func (o *Options) Validate() error {
 	if o.CacheBytes != 0 && o.CacheBytes < state.MinCacheBytes {
 		return fmt.Errorf("%w: CacheBytes: %d is neither 0 (automatic) nor at least %d",
 			ErrBadOptions, o.CacheBytes, state.MinCacheBytes)
+	}
+	if o.CheckpointBlocks < 0 || o.CheckpointBlocks > state.MaxCheckpointBlocks {
+		return fmt.Errorf("%w: CheckpointBlocks: %d is not between 0 (automatic) and %d",
+			ErrBadOptions, o.CheckpointBlocks, state.MaxCheckpointBlocks)
+	}
+	if n := o.CheckpointBytes; n != 0 &&
+		(n < state.MinCheckpointBytes || n > state.MaxCheckpointBytes) {
+		return fmt.Errorf("%w: CheckpointBytes: %d is neither 0 (automatic) nor from %d to %d",
+			ErrBadOptions, n, state.MinCheckpointBytes, state.MaxCheckpointBytes)
 	}
 	if o.ApplyTimeout < 0 {
 		return fmt.Errorf("%w: ApplyTimeout must not be negative", ErrBadOptions)

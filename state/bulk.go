@@ -105,6 +105,9 @@ func (s *Store) beginBulk(what string, make func() (*Bulk, error)) (*Bulk, error
 		if s.bulk != nil {
 			return nil, ErrBuilding
 		}
+		if err := s.checkpointNow(); err != nil { // a build knows tables alone
+			return nil, err
+		}
 		b, err := make()
 		if err != nil {
 			return nil, err

@@ -211,18 +211,14 @@ func (b *Bulk) stateRows(t *tableWriter, header []byte, c Cursor) error {
 func (b *Bulk) publish(c Cursor) error {
 	s := b.s
 	at := maybeCursor{c, true}
-	if !s.plainReads() {
-		if err := s.flush(at); err != nil {
-			s.fail.set(err) // the rows are there; what is in memory does not match them
-			return s.fail.err()
-		}
+	if err := s.flush(at); err != nil {
+		s.fail.set(err) // the rows are there; what is in memory does not match them
+		return s.fail.err()
 	}
 	s.mu.Lock()
 	old := s.view
 	s.view, s.cursor, s.built, s.chainID = nil, c, true, b.o.ChainID
-	if !s.plainReads() {
-		s.recent.start(at, s.keepBytes())
-	}
+	s.recent.start(s.keepBytes())
 	s.mu.Unlock()
 	s.drop(old)
 	return nil

@@ -2,17 +2,21 @@ package state
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"runtime"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// Commit makes the block's layer the state, in one atomic step, and acknowledges it durably unless
-// Options.NoSync is set. expect must be the cursor (ErrCursorMoved), and the block its child
-// (ErrNotChild); the layer must be well-formed (ErrBadLayer). On these errors, ErrNotBuilt,
-// ErrReadOnly and ErrClosed nothing was written. On ErrStoreFailed the store still shows the state
-// before; whether the block is in it will be seen when it is opened again.
+// Commit makes the block's layer the state and acknowledges the block: it is in the log, durably
+// unless Options.NoSync is set, and its rows are in memory until a checkpoint writes them. expect
+// must be the cursor (ErrCursorMoved), and the block its child (ErrNotChild); the layer must be
+// well-formed (ErrBadLayer). On these errors, ErrNotBuilt, ErrLogged, ErrReadOnly and ErrClosed
+// nothing was written. On ErrStoreFailed the store still shows the state before; whether the block
+// is in it will be seen when it is opened again.
+//
+// Blocks of Logged are not logged again: they are in the log.
 func (s *Store) Commit(expect Cursor, b Block, l *Layer) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -35,23 +39,23 @@ func (s *Store) commit(expect Cursor, b Block, l *Layer) error {
 	if len(b.BAL) > maxLayerBytes {
 		return fmt.Errorf("%w: block access list of %d bytes", ErrBadLayer, len(b.BAL))
 	}
+	e := logEntry{
+		kind: logApplied, number: b.Header.Number.Uint64(), hash: b.Hash, bal: b.BAL,
+	}
+	if err := s.mayLog(&e); err != nil {
+		return err
+	}
 	codes, err := s.newCodes(l.Codes)
 	if err != nil {
 		return err
 	}
-	header, err := rlp.EncodeToBytes(b.Header)
-	if err != nil {
+	if e.header, err = rlp.EncodeToBytes(b.Header); err != nil {
 		return fmt.Errorf("encode header: %w", err)
 	}
 	rows := *l
 	rows.Codes = codes
-	to := Cursor{Number: b.Header.Number.Uint64(), Hash: b.Hash, Root: b.Header.Root}
-	return s.apply(to, func(batch *pebble.Batch) (bool, error) {
-		if err := logBlock(batch, to, header, b.BAL); err != nil {
-			return false, err
-		}
-		return s.checkpoint(batch, to, &rows)
-	})
+	to := Cursor{Number: e.number, Hash: b.Hash, Root: b.Header.Root}
+	return s.apply(to, &e, &rows, func(w *rowWriter) { w.newBlock(&e, &rows) })
 }
 
 // mayCommit says why no block can be written on top of expect, if so. The caller holds s.writing.
@@ -90,77 +94,74 @@ func checkChild(parent Cursor, b Block) error {
 
 // newCodes leaves out the codes that the store has: undoing the block must not take them away.
 func (s *Store) newCodes(codes []CodeWrite) ([]CodeWrite, error) {
+	if len(codes) == 0 {
+		return nil, nil
+	}
+	v, err := s.acquire()
+	if err != nil {
+		return nil, err
+	}
 	var kept []CodeWrite
-	var key [accountKeyLen]byte
+	var key keyBuf
 	for i := range codes {
-		_, closer, err := s.db.Get(appendHashKey(key[:0], spaceCode, &codes[i].Hash))
-		switch {
-		case err == nil:
-			if err := closer.Close(); err != nil {
-				return nil, err
-			}
-		case isNotFound(err):
+		found, e := v.get(appendHashKey(key[:0], spaceCode, &codes[i].Hash), ignoreRow)
+		if e != nil {
+			err = fmt.Errorf("code %x: %w", codes[i].Hash, e)
+			break
+		}
+		if !found {
 			kept = append(kept, codes[i])
-		default:
-			return nil, fmt.Errorf("code %x: %w", codes[i].Hash, readError(err))
 		}
 	}
-	return kept, nil
+	return kept, errors.Join(err, s.release(v))
 }
 
-// apply writes what fill puts into a batch, and moves the cursor. fill reports false where rows
-// were left out of the overlay. Nothing but the batch and the overlay's invisible part changes
-// before Pebble has taken the batch.
-func (s *Store) apply(to Cursor, fill func(*pebble.Batch) (bool, error)) error {
-	s.mu.Lock()
-	_, err := s.currentLocked()
-	s.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("view of the parent: %w", err)
+func ignoreRow([]byte) error { return nil }
+
+// apply logs a commit, adds its rows to the overlay and moves the cursor. block adds the rows that
+// are not the layer's. Until the cursor moves nobody sees any of it.
+func (s *Store) apply(to Cursor, e *logEntry, l *Layer, block func(w *rowWriter)) error {
+	if err := s.makeRoom(l.records()); err != nil {
+		return err
 	}
-	batch := s.blockBatch()
-	complete, err := fill(batch)
+	logged, err := s.writeLog(e)
 	if err != nil {
-		// The overlay may have rows of this commit already, and they must never be seen.
-		s.fail.set(fmt.Errorf("fill a block's batch: %w", err))
-		return s.fail.err()
+		return err
 	}
-	sync := s.syncOption()
-	if err := s.fail.run(func() error { return s.db.Apply(batch, sync) }); err != nil {
+	runtime.Gosched() // lets the log's write start before the rows are added beside it
+	w := s.newRowWriter()
+	s.order = l.sortedBranches(s.order)
+	w.layer(l, s.order)
+	block(w)
+	w.block([]byte(metaCursor), appendCursor(nil, &to))
+	if err = <-logged; err == nil && w.full {
+		err = fmt.Errorf("the overlay does not take a layer of %d bytes", l.bytes())
+	}
+	if err != nil {
+		// The overlay has rows of this commit already, and they must never be seen.
 		s.fail.set(err)
 		return s.fail.err()
 	}
-	return s.moveCursor(to, complete)
+	return s.moveCursor(to, e)
 }
 
-// moveCursor shows the block that was just written. Where the overlay does not have all of its
-// rows, or has grown too large, they move to tables first.
-func (s *Store) moveCursor(to Cursor, complete bool) error {
-	at := maybeCursor{to, true}
-	full := !s.plainReads() && (!complete || s.recent.bytes() > s.overlayBytes())
-	if full {
-		if err := s.flush(at); err != nil {
-			s.fail.set(err)
-			return s.fail.err()
-		}
-	}
-	var gens []*generation
-	var written *generation
-	if !full && !s.plainReads() {
-		gens, written = s.recent.retire()
-	}
+// moveCursor shows the block that was just written, and starts a checkpoint where one is due. What
+// becomes of that does not matter to the block, which is logged.
+func (s *Store) moveCursor(to Cursor, e *logEntry) error {
 	s.mu.Lock()
 	old := s.view
 	s.view, s.cursor = nil, to
-	switch {
-	case full:
-		s.recent.start(at, s.keepBytes())
-	case !s.plainReads():
-		s.recent.gens, s.recent.written = gens, written
-		s.recent.commit(to, s.generationBytes())
-	}
+	s.loggedLocked(e)
+	s.recent.commit()
 	s.mu.Unlock()
-	s.drop(old)
+	if old != nil {
+		s.drop(old)
+	}
+	if s.due() {
+		if c := s.beginCheckpoint(); s.opts.CheckpointBlocks == 1 {
+			<-c.done
+		}
+	}
 	return nil
 }
 
@@ -172,42 +173,28 @@ func (s *Store) drop(old *view) {
 	}
 }
 
-// logBlock is the first step of a commit: the block itself, enough to apply it again.
-func logBlock(b *pebble.Batch, c Cursor, header, bal []byte) error {
-	if err := b.Set(appendHashKey(nil, spaceBAL, &c.Hash), bal, nil); err != nil {
-		return err
-	}
-	return logHeader(b, c, header)
-}
-
-// logHeader writes a header and its number.
-func logHeader(b *pebble.Batch, c Cursor, header []byte) error {
-	key := appendNumberHashKey(nil, spaceHeader, c.Number, &c.Hash)
-	if err := b.Set(key, header, nil); err != nil {
-		return err
-	}
-	number := binary.BigEndian.AppendUint64(nil, c.Number)
-	return b.Set(appendHashKey(nil, spaceNumber, &c.Hash), number, nil)
-}
-
-// checkpoint writes the rows of the layers since the last one, which with a checkpoint at every
-// block is one layer, their reverse diffs, and the cursor. Each row goes to the overlay on the way;
-// false where the overlay could not take them all.
-func (s *Store) checkpoint(b *pebble.Batch, c Cursor, l *Layer) (complete bool, err error) {
-	complete, err = s.writeRows(b, l)
-	if err != nil {
-		return false, err
-	}
+// newBlock adds the rows of a block that is applied: header, number, access list, reverse diff, and
+// the codes that it brings.
+func (w *rowWriter) newBlock(e *logEntry, l *Layer) {
+	number := binary.BigEndian.AppendUint64(nil, e.number)
+	w.block(appendNumberHashKey(nil, spaceHeader, e.number, &e.hash), e.header)
+	w.block(appendHashKey(nil, spaceNumber, &e.hash), number)
+	w.block(appendHashKey(nil, spaceBAL, &e.hash), append([]byte{}, e.bal...))
+	w.block(appendNumberHashKey(nil, spaceReverseDiff, e.number, &e.hash),
+		l.appendReverseDiff(nil))
 	for i := range l.Codes {
 		key := appendHashKey(nil, spaceCode, &l.Codes[i].Hash)
-		if err := b.Set(key, l.Codes[i].Code, nil); err != nil {
-			return false, err
-		}
+		w.block(key, append([]byte{}, l.Codes[i].Code...))
 	}
-	diff := l.appendReverseDiff(nil)
-	key := appendNumberHashKey(nil, spaceReverseDiff, c.Number, &c.Hash)
-	if err := b.Set(key, diff, nil); err != nil {
-		return false, err
+}
+
+// undoBlock removes the rows of a block that is undone.
+func (w *rowWriter) undoBlock(e *logEntry, diff *ReverseDiff) {
+	w.block(appendNumberHashKey(nil, spaceHeader, e.number, &e.hash), nil)
+	w.block(appendHashKey(nil, spaceNumber, &e.hash), nil)
+	w.block(appendHashKey(nil, spaceBAL, &e.hash), nil)
+	w.block(appendNumberHashKey(nil, spaceReverseDiff, e.number, &e.hash), nil)
+	for i := range diff.Codes {
+		w.block(appendHashKey(nil, spaceCode, &diff.Codes[i]), nil)
 	}
-	return complete, b.Set([]byte(metaCursor), appendCursor(nil, &c), nil)
 }

@@ -21,13 +21,11 @@ func TestAcknowledgedBlockSurvivesACrash(t *testing.T) {
 		rows := allRows(t, s)
 		commitNext(t, s, c, 8)
 
-		o := testOptions(fsys.Crash())
-		crashed := mustOpen(t, o)
+		crashed := c.openCrashed(t, fsys.Crash())
 		c.check(t, crashed)
 		mustClose(t, crashed)
 
-		o.FS = before
-		crashed = mustOpen(t, o)
+		crashed = c.openCrashed(t, before)
 		if at, _ := crashed.Cursor(); at != old {
 			t.Fatalf("before the commit: %v, want %v", at, old)
 		}
@@ -48,7 +46,7 @@ func TestWithoutSyncACrashLosesWholeBlocks(t *testing.T) {
 	for range 40 {
 		commitNext(t, s, c, 8)
 		rows[c.cursor] = allRows(t, s)
-		crashed := mustOpen(t, testOptions(fsys.Crash()))
+		crashed := c.openCrashed(t, fsys.Crash())
 		at, _ := crashed.Cursor()
 		want, ok := rows[at]
 		if !ok {
@@ -147,7 +145,7 @@ func failedWrite(t *testing.T, n int64, once bool) bool {
 	}
 	inject.stop.Store(true)
 
-	again := mustOpen(t, testOptions(fsys.Crash()))
+	again := c.openCrashed(t, fsys.Crash())
 	at, ok := again.Cursor()
 	if !ok || at.Number < acked.Number {
 		t.Fatalf("write %d: at %v, acknowledged was %v", n, at, acked)

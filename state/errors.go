@@ -55,6 +55,9 @@ var (
 	ErrBuilding = errors.New("a bulk build is open")
 	// ErrCursorMoved: the store's cursor is not the one the caller expects. Nothing was written.
 	ErrCursorMoved = errors.New("the cursor is not where the caller expects it")
+	// ErrLogged: blocks that were acknowledged before a crash are to be done again first, in their
+	// order. Nothing was written.
+	ErrLogged = errors.New("logged blocks wait to be applied again")
 	// ErrNotChild: the block does not follow the cursor, or has another hash than it says.
 	ErrNotChild = errors.New("the block does not follow the cursor")
 	// ErrBadLayer: a layer's rows are not ascending, or not rows. Nothing was written.

@@ -18,7 +18,7 @@ const (
 
 const (
 	arenaChunkBytes = 256 << 10
-	maxArenaChunks  = 4096 // 1 GB
+	maxArenaChunks  = 12288 // 3 GB: more than the largest layer takes
 	firstTableSlots = 1 << 10
 
 	// A record is one version of one row: a head, the key and the value, at a multiple of
@@ -37,11 +37,17 @@ const (
 type generation struct {
 	table atomic.Pointer[slotTable]
 	arena [maxArenaChunks]*[arenaChunkBytes]byte
+	// runs give the order of the rows in the key spaces that are searched in.
+	runs [numSeekSpaces]runList
+	// blocks has what is not in the table: rows too large for it, and few.
+	blocks blockRows
 
 	// The writer's own.
-	keys int    // distinct keys
-	pos  int    // bytes of arena given out
-	last uint64 // the newest commit
+	commits int    // in it
+	place   uint32 // of the record added last
+	keys    int    // distinct keys
+	pos     int    // bytes of arena given out
+	last    uint64 // the newest commit
 }
 
 // slotTable is an open-addressing table. A slot has half of the key's hash in its upper half, and
@@ -154,7 +160,7 @@ func (g *generation) add(hash uint32, key, value []byte, deleted bool, seq uint6
 	}
 	binary.LittleEndian.PutUint16(r[12:], uint16(vlen))
 	copy(r[recordHead+copy(r[recordHead:], key):], value)
-	g.last = seq
+	g.last, g.place = seq, place
 	t.slots[slot].Store(uint64(hash)<<32 | uint64(place))
 	if prev == 0 {
 		if g.keys++; 2*g.keys > len(t.slots) {
@@ -199,8 +205,16 @@ func (g *generation) grow(old *slotTable) {
 	g.table.Store(t)
 }
 
-// bytes is the memory that the rows and the table take.
-func (g *generation) bytes() int { return g.pos + 8*len(g.table.Load().slots) }
+// runCost is what a row takes in a run.
+const runCost = 12
+
+// bytes is the memory that the rows, the table and the runs take.
+func (g *generation) bytes() int {
+	return g.pos + 8*len(g.table.Load().slots) + runCost*g.keys + g.blocks.bytes()
+}
+
+// room is what is left for records, at least.
+func (g *generation) room() int { return maxArenaChunks*arenaChunkBytes - g.pos }
 
 // absorb adds the newest version of every branch row of a generation later than all in g. It
 // reports false where g is full; g is then of no more use.

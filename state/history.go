@@ -97,7 +97,7 @@ func (sn *Snapshot) CodesMayBeMissing() (bool, error) {
 }
 
 // spaces are all key spaces, ascending.
-const spaces = "ASabchmnrs"
+const spaces = "ASabchlmnrs"
 
 // EachUnknown calls f with the key of every row that is in no key space, valid during the call.
 func (sn *Snapshot) EachUnknown(f func(key []byte) error) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/balsa-sync/balsa/trie"
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/ethereum/go-ethereum/common"
 )
 
@@ -14,7 +13,7 @@ import (
 type walk struct {
 	s     *Store
 	v     *view
-	it    *pebble.Iterator
+	it    *mergedIter
 	begun bool
 	err   error
 	skip  func(what string, key []byte) // see SkipBad; may be nil
@@ -27,7 +26,7 @@ func (sn *Snapshot) walk(lower, upper []byte) walk {
 	if sn.v == nil {
 		return walk{err: fmt.Errorf("walk rows: %w", sn.err)}
 	}
-	it, err := sn.v.iter(lower, upper)
+	it, err := sn.v.merged(lower, upper)
 	if err != nil {
 		return walk{err: fmt.Errorf("walk rows: %w", readError(err))}
 	}

@@ -19,6 +19,7 @@ const (
 	spaceNumber        = 'n'
 	spaceBAL           = 'b'
 	spaceReverseDiff   = 'r'
+	spaceLog           = 'l'
 	spaceMeta          = 'm'
 )
 

@@ -132,6 +132,14 @@ func (l *Layer) bytes() int {
 	return n
 }
 
+// records is what the layer takes of a generation's arena, at most.
+func (l *Layer) records() int {
+	rows := len(l.Accounts) + len(l.Slots) + len(l.Branches)
+	marks := (recordHead + accountKeyLen + 2*recordAlign) * (len(l.Slots) + len(l.Branches))
+	n := l.bytes() + rows*(recordHead+recordAlign) + marks
+	return n + n/2 + arenaChunkBytes // no record straddles chunks: up to a quarter of each is left
+}
+
 func compareSlots(a, b *SlotWrite) int {
 	if c := bytes.Compare(a.Account[:], b.Account[:]); c != 0 {
 		return c

@@ -10,7 +10,10 @@ import (
 )
 
 // schemaVersion is the version of the rows' format. A store of another version is refused.
-const schemaVersion = 1
+const schemaVersion = 2
+
+// oldestSchema is the oldest version that is taken over: it had no log of its own.
+const oldestSchema = 1
 
 // The `m` rows.
 const (
@@ -18,6 +21,7 @@ const (
 	metaChain  = "mchain"  // chain id, 8 bytes
 	metaCursor = "mcursor" // number, hash, root: 72 bytes
 	metaPhase  = "mphase"  // one byte
+	metaLog    = "mlog"    // number of the last log entry that the cursor includes, 8 bytes
 	// metaNoCodes, whatever it holds, says that codes of accounts may be missing: the state came
 	// without them.
 	metaNoCodes = "mnocodes"
@@ -66,6 +70,7 @@ type meta struct {
 	phase     phase
 	chainID   uint64
 	cursor    Cursor // where phase is phaseReady
+	logged    uint64 // the last log entry in it; 0: none
 }
 
 // loadMeta reads the `m` rows. It decodes the others only where the schema is ours.
@@ -78,7 +83,7 @@ func loadMeta(db pebble.Reader) (m meta, err error) {
 		return m, fmt.Errorf("%w: schema row of %d bytes", ErrCorrupt, len(b))
 	}
 	m.hasSchema, m.schema = true, binary.BigEndian.Uint32(b)
-	if m.schema != schemaVersion {
+	if m.schema < oldestSchema || m.schema > schemaVersion {
 		return m, nil
 	}
 	if b, ok, err = getRow(db, []byte(metaPhase)); err != nil {
@@ -105,13 +110,23 @@ func loadMeta(db pebble.Reader) (m meta, err error) {
 	if m.cursor, err = decodeCursor(b); err != nil {
 		return m, fmt.Errorf("%w: cursor row: %w", ErrCorrupt, err)
 	}
+	if b, ok, err = getRow(db, []byte(metaLog)); err != nil || !ok {
+		return m, err
+	}
+	if len(b) != 8 {
+		return m, fmt.Errorf("%w: log row", ErrCorrupt)
+	}
+	m.logged = binary.BigEndian.Uint64(b)
 	return m, nil
+}
+
+func setSchema(b *pebble.Batch) error {
+	return b.Set([]byte(metaSchema), binary.BigEndian.AppendUint32(nil, schemaVersion), nil)
 }
 
 // setNewStore writes the rows of a store with nothing in it.
 func setNewStore(b *pebble.Batch) error {
-	v := binary.BigEndian.AppendUint32(nil, schemaVersion)
-	if err := b.Set([]byte(metaSchema), v, nil); err != nil {
+	if err := setSchema(b); err != nil {
 		return err
 	}
 	return b.Set([]byte(metaPhase), []byte{byte(phaseEmpty)}, nil)

@@ -75,7 +75,7 @@ func (s *Store) Sizes() (Sizes, error) {
 		Cache:    uint64(m.BlockCache.Size),
 	}
 	s.mu.Lock()
-	z.Overlay = uint64(s.recent.size)
+	z.Overlay = uint64(s.recent.size + s.recent.writtenSize)
 	s.mu.Unlock()
 	for space, n := range map[byte]*uint64{
 		spaceAccount: &z.Flat, spaceSlot: &z.Flat, spaceAccountBranch: &z.Branches,

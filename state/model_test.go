@@ -17,10 +17,13 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// testOptions are those of a small store: little is written before rows move to tables, so that
-// short tests see the overlay shed generations.
+// testOptions are those of a small store: few blocks are written before rows move to tables, so
+// that short tests see many checkpoints.
 func testOptions(fs FS) Options {
-	return Options{Dir: "db", FS: fs, CacheBytes: MinCacheBytes, MemTableBytes: minMemTableBytes}
+	return Options{
+		Dir: "db", FS: fs, CacheBytes: MinCacheBytes, MemTableBytes: minMemTableBytes,
+		CheckpointBlocks: 4,
+	}
 }
 
 func mustOpen(t testing.TB, o Options) *Store {
@@ -60,11 +63,13 @@ type chain struct {
 	rows   map[string]string // flat rows and branch rows by key
 	codes  map[common.Hash]string
 	keys   []common.Hash // the hashes that accounts and slots have
+	blocks map[common.Hash]undone
 }
 
 // newChain has keys with long shared prefixes among others, so that paths nest.
 func newChain(r *rand.Rand, keys int) *chain {
-	c := &chain{r: r, rows: map[string]string{}, codes: map[common.Hash]string{}}
+	c := &chain{r: r, rows: map[string]string{}, codes: map[common.Hash]string{},
+		blocks: map[common.Hash]undone{}}
 	for range keys {
 		h := c.hash()
 		if len(c.keys) > 0 && r.Intn(3) > 0 {
@@ -217,7 +222,8 @@ func (c *chain) set(key, value []byte) {
 // undone is what it takes to go back over a block.
 type undone struct {
 	from, to Cursor
-	layer    *Layer
+	applied  *Layer // the block's own
+	layer    *Layer // the way back
 	rows     map[string]string
 	codes    map[common.Hash]string
 }
@@ -225,7 +231,7 @@ type undone struct {
 // next makes a block of the layer, and applies it to the model alone.
 func (c *chain) next(l *Layer) (Block, undone) {
 	h, to := childOf(c.cursor, c.hash())
-	u := undone{to, c.cursor, new(Layer), maps.Clone(c.rows), maps.Clone(c.codes)}
+	u := undone{to, c.cursor, l, new(Layer), maps.Clone(c.rows), maps.Clone(c.codes)}
 	for _, w := range l.Accounts {
 		u.layer.Accounts = append(u.layer.Accounts, AccountWrite{w.Hash, w.Post, w.Pre})
 		c.set(appendHashKey(nil, spaceAccount, &w.Hash), w.Post)
@@ -243,12 +249,48 @@ func (c *chain) next(l *Layer) (Block, undone) {
 	for _, w := range l.Codes {
 		c.codes[w.Hash] = string(w.Code)
 	}
-	c.cursor = to
+	c.cursor, c.blocks[to.Hash] = to, u
 	return Block{Header: h, Hash: to.Hash, BAL: []byte(fmt.Sprintf("bal %d", to.Number))}, u
 }
 
 // back undoes a block in the model.
 func (c *chain) back(u undone) { c.cursor, c.rows, c.codes = u.to, u.rows, u.codes }
+
+// replay does again what the log of a store has beyond its checkpoint, as the owner of a store
+// that crashed does.
+func (c *chain) replay(t testing.TB, s *Store) {
+	t.Helper()
+	for _, l := range s.Logged() {
+		u, ok := c.blocks[l.Hash]
+		if !ok {
+			t.Fatalf("the log has %v, which never was", l)
+		}
+		if l.Undone {
+			if err := s.Revert(u.from, u.to, u.layer); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		b, err := s.LoggedBlock(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Commit(u.to, b, u.applied); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.Logged()); n > 0 {
+		t.Fatalf("%d logged commits are left", n)
+	}
+}
+
+// openCrashed opens what a crash left, and does again what the log has.
+func (c *chain) openCrashed(t testing.TB, fs FS) *Store {
+	t.Helper()
+	s := mustOpen(t, testOptions(fs))
+	c.replay(t, s)
+	return s
+}
 
 // build makes the model's rows the state of an empty store, at block 0.
 func (c *chain) build(t testing.TB, s *Store) {

@@ -286,15 +286,23 @@ func (s *Store) start() error {
 		}
 		m = meta{hasSchema: true, schema: schemaVersion}
 	}
-	if m.schema != schemaVersion {
+	if m.schema < oldestSchema || m.schema > schemaVersion {
 		return fmt.Errorf("%w (it has %d, this release needs %d)", ErrSchema, m.schema, schemaVersion)
 	}
 	if m.phase == phaseBuilding && !s.opts.AllowUnfinished {
 		return ErrUnfinished
 	}
 	s.built, s.cursor, s.chainID = m.phase == phaseReady, m.cursor, m.chainID
+	if err := s.readLog(m.logged); err != nil {
+		return err
+	}
 	if s.opts.ReadOnly {
 		return nil
+	}
+	if m.schema != schemaVersion {
+		if err := s.write(setSchema); err != nil {
+			return err
+		}
 	}
 	if err := s.keepBuild(); err != nil {
 		return err

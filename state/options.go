@@ -17,6 +17,14 @@ const (
 	defaultMemTableBytes = 64 << 20
 	minMemTableBytes     = 64 << 10
 	maxMemTableBytes     = 1 << 30
+
+	// MaxCheckpointBlocks is the largest Options.CheckpointBlocks.
+	MaxCheckpointBlocks     = 1 << 16
+	defaultCheckpointBlocks = 64
+	// MinCheckpointBytes and MaxCheckpointBytes are the bounds of Options.CheckpointBytes.
+	MinCheckpointBytes     = 64 << 10
+	MaxCheckpointBytes     = 1 << 30
+	defaultCheckpointBytes = 128 << 20
 )
 
 // Options says where a store lives and how it is opened.
@@ -39,17 +47,28 @@ type Options struct {
 	// CacheBytes is the memory for blocks of files. Up to half as much again holds branch rows that
 	// were written before, which are likely to be wanted again. Default 256 MB, at least 1 MB.
 	CacheBytes int64
-	// MemTableBytes is how much is written before it moves from memory to a file. Up to some three
-	// times as much is in memory, and the rows of that span once more for reads. Default 64 MB,
-	// from 64 KB to 1 GB.
+	// MemTableBytes is how much of the log is written before it moves from memory to a file; what a
+	// checkpoint has made superfluous by then is dropped. Up to some three times as much is in
+	// memory. Default 64 MB, from 64 KB to 1 GB.
 	MemTableBytes int64
+	// CheckpointBlocks is after how many blocks a checkpoint begins that writes their rows to tables,
+	// beside the blocks that follow. Many blocks share their upper branch rows, which are written
+	// once a checkpoint; after a crash as many blocks, or up to twice as many where the disk is slow,
+	// are applied again. 1 makes every block its own checkpoint and waits for it. Default 64: rows
+	// written per block have fallen to a half by then, and a restart takes seconds. At most 65536.
+	CheckpointBlocks int
+	// CheckpointBytes begins a checkpoint sooner, where the rows in memory have reached so many bytes.
+	// While it runs up to twice as much collects; then blocks wait for it. So three times as much is
+	// the bound, and one block. Default 128 MB, from 64 KB to 1 GB.
+	CheckpointBytes int64
 	// Logger gets the store's and Pebble's log lines; nil discards them.
 	Logger *slog.Logger
 	// OnFatal is called once, on a goroutine of its own, when the store can no longer write; see
 	// the package comment. The process should then come to an orderly end. May be nil.
 	OnFatal func(error)
 
-	// plain reads everything through iterators that see all of Pebble, for tests to compare with.
+	// plain makes every block its own checkpoint and reads all of it through iterators that see all
+	// of Pebble, for tests to compare with.
 	plain bool
 }
 
@@ -81,6 +100,23 @@ func (o *Options) Validate() error {
 	if o.MemTableBytes < minMemTableBytes || o.MemTableBytes > maxMemTableBytes {
 		return fmt.Errorf("%w: MemTableBytes %d is not from %d to %d", ErrBadOptions,
 			o.MemTableBytes, minMemTableBytes, maxMemTableBytes)
+	}
+	if o.CheckpointBlocks == 0 {
+		o.CheckpointBlocks = defaultCheckpointBlocks
+	}
+	if o.plain {
+		o.CheckpointBlocks = 1
+	}
+	if o.CheckpointBlocks < 1 || o.CheckpointBlocks > MaxCheckpointBlocks {
+		return fmt.Errorf("%w: CheckpointBlocks %d is not from 1 to %d", ErrBadOptions,
+			o.CheckpointBlocks, MaxCheckpointBlocks)
+	}
+	if o.CheckpointBytes == 0 {
+		o.CheckpointBytes = defaultCheckpointBytes
+	}
+	if o.CheckpointBytes < MinCheckpointBytes || o.CheckpointBytes > MaxCheckpointBytes {
+		return fmt.Errorf("%w: CheckpointBytes %d is not from %d to %d", ErrBadOptions,
+			o.CheckpointBytes, MinCheckpointBytes, MaxCheckpointBytes)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

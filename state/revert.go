@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Revert undoes the block at the cursor: it makes the layer, which goes back to the state of the
@@ -13,7 +11,8 @@ import (
 // codes that it brought. Afterwards every row is as in a store that never saw the block.
 //
 // expect must be the cursor, and to its parent (ErrCursorMoved, ErrNotChild). The layer's Post
-// values must be the reverse diff's Pre values (ErrBadLayer). On errors see Commit.
+// values must be the reverse diff's Pre values (ErrBadLayer). On errors, and on what is
+// acknowledged, see Commit.
 func (s *Store) Revert(expect, to Cursor, l *Layer) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -27,6 +26,10 @@ func (s *Store) revert(expect, to Cursor, l *Layer) error {
 	if err := s.mayCommit(expect); err != nil {
 		return err
 	}
+	e := logEntry{kind: logUndone, number: expect.Number, hash: expect.Hash}
+	if err := s.mayLog(&e); err != nil {
+		return err
+	}
 	if err := l.check(); err != nil {
 		return err
 	}
@@ -35,33 +38,7 @@ func (s *Store) revert(expect, to Cursor, l *Layer) error {
 	if err = errors.Join(err, sn.Close()); err != nil {
 		return err
 	}
-	return s.apply(to, func(b *pebble.Batch) (bool, error) {
-		return s.undo(b, expect, to, l, diff)
-	})
-}
-
-// undo fills a batch with the layer and the removal of the block's own rows.
-func (s *Store) undo(
-	b *pebble.Batch, undone, to Cursor, l *Layer, diff *ReverseDiff,
-) (complete bool, err error) {
-	if complete, err = s.writeRows(b, l); err != nil {
-		return false, err
-	}
-	gone := [][]byte{
-		appendHashKey(nil, spaceBAL, &undone.Hash),
-		appendNumberHashKey(nil, spaceHeader, undone.Number, &undone.Hash),
-		appendHashKey(nil, spaceNumber, &undone.Hash),
-		appendNumberHashKey(nil, spaceReverseDiff, undone.Number, &undone.Hash),
-	}
-	for i := range diff.Codes {
-		gone = append(gone, appendHashKey(nil, spaceCode, &diff.Codes[i]))
-	}
-	for _, key := range gone {
-		if err := b.Delete(key, nil); err != nil {
-			return false, err
-		}
-	}
-	return complete, b.Set([]byte(metaCursor), appendCursor(nil, &to), nil)
+	return s.apply(to, &e, l, func(w *rowWriter) { w.undoBlock(&e, diff) })
 }
 
 // checkRevert compares what is asked with what the store knows of the block and its parent, and

@@ -28,6 +28,9 @@ type Store struct {
 	batch   *pebble.Batch // reused from block to block
 	order   []rowOrder    // reused: the order of a layer's branch rows
 	bulk    *Bulk         // the open build, or nil
+	logSeq  uint64        // the log entry that leads to the cursor
+	logEnd  uint64        // the last log entry
+	trimmed uint64        // log entries up to this one are removed
 
 	// mu guards the fields below. It may be taken while writing is held, not the other way round.
 	mu      sync.Mutex
@@ -38,6 +41,10 @@ type Store struct {
 	recent  recent
 	view    *view // of the cursor; nil until someone asks for it
 	users   int   // snapshots, readers and iterators that are not closed
+
+	running      *checkpoint // nil: none
+	checkpointed uint64      // the last log entry that the tables include
+	pending      []Logged    // to be done again before anything else
 }
 
 // Cursor returns the block whose state the store holds; false if nothing is built yet.
@@ -56,8 +63,9 @@ func (s *Store) ChainID() uint64 {
 
 // Close closes the store. It waits for a write under way and pauses an open bulk build. With
 // snapshots, readers or iterators still open it does nothing and returns ErrSnapshotsOpen: it may
-// be called again once they are closed. Everything acknowledged is durable already where NoSync is
-// not set. After a failure of the store it returns ErrStoreFailed and leaves the directory locked.
+// be called again once they are closed. What is not in tables yet goes there. Everything
+// acknowledged is durable already where NoSync is not set. After a failure of the store it returns
+// ErrStoreFailed and leaves the directory locked.
 func (s *Store) Close() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -80,6 +88,9 @@ func (s *Store) Close() error {
 	if v != nil {
 		errs = append(errs, v.unref())
 	}
+	if !s.opts.ReadOnly {
+		errs = append(errs, s.lastCheckpoint())
+	}
 	if s.bulk != nil {
 		errs = append(errs, s.bulk.pause())
 	}
@@ -88,6 +99,25 @@ func (s *Store) Close() error {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
+}
+
+// lastCheckpoint leaves nothing to do again for the next Open. Without it, after an error, the log
+// does as well.
+func (s *Store) lastCheckpoint() error {
+	if s.fail.err() != nil {
+		return nil // closePebble tells
+	}
+	if err := s.checkpointNow(); err != nil {
+		return err
+	}
+	b := s.db.NewBatch()
+	if err := s.trimLog(b, s.checkpointed); err != nil || b.Empty() {
+		return errors.Join(err, b.Close())
+	}
+	if err := s.fail.run(func() error { return s.db.Apply(b, pebble.NoSync) }); err != nil {
+		return err
+	}
+	return b.Close()
 }
 
 // closePebble closes the database and gives up the lock.
@@ -163,8 +193,9 @@ func (s *Store) blockBatch() *pebble.Batch {
 	return s.batch
 }
 
-// Rows calls f with every row of the store, in order of key. Key and value are valid during the
-// call only. Two stores with the same rows are the same, whatever their files look like.
+// Rows calls f with every row of the state and its blocks, in order of key; the log is not in it.
+// Key and value are valid during the call only. Two stores with the same rows are the same,
+// whatever their files look like.
 func (s *Store) Rows(f func(key, value []byte) error) error {
 	sn := s.NewSnapshot()
 	w := sn.walk(nil, nil)

@@ -168,10 +168,8 @@ func (r *Reader) first(
 			return found, value, err
 		}
 	}
-	if inFiles && changed() {
-		if it, err = r.seeker(space, false); err != nil {
-			return nil, nil, err
-		}
+	if changed() {
+		return r.v.firstRow(it, space, key, len(key))
 	}
 	return rowAt(it, it.SeekGE(key) && bytes.HasPrefix(it.Key(), key))
 }
@@ -181,21 +179,22 @@ func (r *Reader) first(
 func (r *Reader) firstLeafRow(
 	space int, key []byte, owner int, p *trie.Path, changed func() bool,
 ) (found, value []byte, err error) {
-	it, err := r.seeker(space, r.v.files != nil && !changed())
+	it, err := r.seeker(space, r.v.files != nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !it.SeekGE(key) {
-		return nil, nil, readError(it.Error())
+	if changed() {
+		found, value, err = r.v.firstRow(it, space, key, owner+p.Len/2)
+	} else {
+		found, value, err = rowAt(it, it.SeekGE(key))
 	}
-	k := it.Key()
-	if len(k) != len(key) || !bytes.Equal(k[:owner], key[:owner]) {
+	if err != nil || len(found) != len(key) || !bytes.Equal(found[:owner], key[:owner]) {
+		return nil, nil, err
+	}
+	if h := (*common.Hash)(found[owner:]); !p.HasKey(h) {
 		return nil, nil, nil
 	}
-	if h := (*common.Hash)(k[owner:]); !p.HasKey(h) {
-		return nil, nil, nil
-	}
-	return rowAt(it, true)
+	return found, value, nil
 }
 
 // rowAt returns the row that the iterator stands at; ok is false where it stands at none.

@@ -20,15 +20,16 @@ type view struct {
 	refs   atomic.Int32
 
 	// gens hold all rows written since the block that files shows, newest generation first, and last
-	// a cache of rows from before. Empty where reads are plain.
+	// a cache of rows from before. Empty where the store is read-only.
 	gens []*generation
 	seq  uint64 // rows of later commits in gens are not for this view
 
 	mu sync.Mutex // guards cloning, and idle
-	// all sees everything that was written up to the cursor.
+	// all sees everything that Pebble holds: the state of a checkpoint not after the cursor, and the
+	// log.
 	all *pebble.Iterator
-	// files sees what Pebble's tables alone hold, at some block not after the cursor. It is nil
-	// where reads are plain.
+	// files sees the same in Pebble's tables alone, which hold all of it but the log. It is nil where
+	// reads are plain.
 	files *pebble.Iterator
 	idle  []*pebble.Iterator // clones of all, for point reads
 }
@@ -68,14 +69,18 @@ func (s *Store) release(v *view) error {
 }
 
 // currentLocked returns the view at the cursor and makes it where there is none. The caller holds
-// s.mu, and no write to Pebble is under way: a writer calls it before it starts, so that a view is
-// there for all who come before it has ended.
+// s.mu. A checkpoint may bring rows into the database meanwhile: the generation that they are of
+// covers them until a view can do without. A build's commit has nothing of the kind, so it calls
+// this before it starts, and all who come before it has ended find a view.
 func (s *Store) currentLocked() (*view, error) {
 	if s.view != nil {
 		return s.view, nil
 	}
 	v := &view{cursor: s.cursor, built: s.built}
 	v.refs.Store(1)
+	if !s.opts.ReadOnly {
+		v.gens, v.seq = s.recent.view(), s.recent.seq
+	}
 	if !s.plainReads() {
 		files, err := s.db.NewIter(&pebble.IterOptions{
 			LowerBound:                []byte{spaceMeta},
@@ -85,15 +90,13 @@ func (s *Store) currentLocked() (*view, error) {
 		if err != nil {
 			return nil, err
 		}
-		inFiles, err := filesCursor(files)
-		if err != nil {
-			return nil, errors.Join(err, files.Close())
-		}
-		s.recent.tablesAt(inFiles)
-		v.files, v.gens, v.seq = files, s.recent.view(), s.recent.seq
+		v.files = files
 	}
 	all, err := s.db.NewIter(nil)
 	if err != nil {
+		if v.files != nil {
+			err = errors.Join(err, v.files.Close())
+		}
 		return nil, err
 	}
 	v.all = all
@@ -101,8 +104,8 @@ func (s *Store) currentLocked() (*view, error) {
 	return v, nil
 }
 
-// plainReads says that all reads go through iterators that see everything. It must be so where the
-// store is read-only: what Pebble replays from its log then stays in memory.
+// plainReads says that what is not in the overlay is read through iterators that see everything. It
+// must be so where the store is read-only: what Pebble replays from its log then stays in memory.
 func (s *Store) plainReads() bool { return s.opts.plain || s.opts.ReadOnly }
 
 // filesCursor returns the cursor that the tables hold; ok is false before the first.
@@ -137,7 +140,7 @@ func (v *view) unref() error {
 	return readError(errors.Join(errs...))
 }
 
-// iter returns an iterator over [lower, upper) that sees everything; nil is no bound.
+// iter returns an iterator over [lower, upper) of what Pebble holds; nil is no bound.
 func (v *view) iter(lower, upper []byte) (*pebble.Iterator, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -166,6 +169,12 @@ func (v *view) filesIter(space byte) (*pebble.Iterator, error) {
 // and f is not called, where there is none. It is safe for concurrent use.
 func (v *view) get(key []byte, f func(value []byte) error) (found bool, err error) {
 	if !v.built {
+		return false, nil
+	}
+	switch value, st := v.overlayRow(key); st {
+	case rowPresent:
+		return true, f(value)
+	case rowDeleted:
 		return false, nil
 	}
 	it, err := v.takeIdle()
@@ -213,6 +222,19 @@ func (v *view) recentRow(key []byte) (value []byte, st rowState) {
 	h := hashKey(key)
 	for _, g := range v.gens {
 		if value, st = g.get(h, key, v.seq); st != rowUnknown {
+			return value, st
+		}
+	}
+	return nil, rowUnknown
+}
+
+// overlayRow looks a row of any key space up among those written lately.
+func (v *view) overlayRow(key []byte) (value []byte, st rowState) {
+	if _, ok := seekSpaceOf(key[0]); ok {
+		return v.recentRow(key)
+	}
+	for _, g := range v.gens {
+		if value, st = g.blocks.get(key, v.seq); st != rowUnknown {
 			return value, st
 		}
 	}

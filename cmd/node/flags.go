@@ -15,6 +15,8 @@ const (
 	flagDataDir      = "datadir"
 	flagWorkers      = "workers"
 	flagCache        = "cache.mib"
+	flagCheckBlocks  = "checkpoint.blocks"
+	flagCheckBytes   = "checkpoint.bytes"
 	flagJSON         = "json"
 	flagLogFormat    = "log.format"
 	flagVerbosity    = "verbosity"
@@ -83,6 +85,28 @@ func cacheFlag() cli.Flag {
 	}
 }
 
+func checkpointBlocksFlag() cli.Flag {
+	return &cli.IntFlag{
+		Name: flagCheckBlocks, Sources: env(flagCheckBlocks), DefaultText: "0: 64",
+		Usage: "blocks after which their rows go from memory to files; 1: each block waits for it",
+		Validator: func(n int) error {
+			o := balsa.Options{Dir: "x", CheckpointBlocks: n}
+			return o.Validate()
+		},
+	}
+}
+
+func checkpointBytesFlag() cli.Flag {
+	return &cli.Int64Flag{
+		Name: flagCheckBytes, Sources: env(flagCheckBytes), DefaultText: "0: 128 MiB",
+		Usage: "bytes of rows in memory at which they go to files sooner",
+		Validator: func(n int64) error {
+			o := balsa.Options{Dir: "x", CheckpointBytes: n}
+			return o.Validate()
+		},
+	}
+}
+
 func jsonFlag(what string) cli.Flag {
 	return &cli.BoolFlag{Name: flagJSON, Sources: env(flagJSON), Usage: what, DefaultText: "false"}
 }
@@ -93,6 +117,7 @@ func (s *session) engineOptions(c *cli.Command) balsa.Options {
 	return balsa.Options{
 		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers),
 		CacheBytes: int64(c.Int(flagCache)) << 20, Storage: storageOptions(c),
+		CheckpointBlocks: c.Int(flagCheckBlocks), CheckpointBytes: c.Int64(flagCheckBytes),
 		Logger: s.log, TracerProvider: s.telemetry.TracerProvider(),
 	}
 }

@@ -60,6 +60,9 @@ type storeStatus struct {
 	Phase   string      `json:"phase"` // ready, building, or empty
 	Sizes   byteSizes   `json:"sizes"`
 	Rows    *rowCounts  `json:"rows,omitempty"` // not with --counts=false
+	// Logged is the number of blocks that were acknowledged before a crash, to be applied or undone
+	// again when the store is opened for writing.
+	Logged int `json:"logged"`
 	// Build is the build that was cut off: of the state, or of its branch rows anew. Null: none.
 	Build *buildStatus `json:"build"`
 }
@@ -99,6 +102,7 @@ func readStatus(ctx context.Context, store *state.Store, counts bool) (*storeSta
 		j := jsonCursor(cursor)
 		st.Cursor, st.Phase = &j, "ready"
 	}
+	st.Logged = len(store.Logged())
 	if err := st.readBuild(store); err != nil {
 		return nil, err
 	}
@@ -165,6 +169,9 @@ func (s *session) printStatus(st *storeStatus) error {
 	fmt.Fprintf(w, "phase\t%s\n", st.Phase)
 	if c := st.Cursor; c != nil {
 		fmt.Fprintf(w, "block\t%d\nhash\t%s\nroot\t%s\n", c.Number, c.Hash, c.Root)
+	}
+	if st.Logged > 0 {
+		fmt.Fprintf(w, "logged\t%d blocks beyond, which the next replay applies first\n", st.Logged)
 	}
 	if st.Build != nil {
 		printBuild(w, st.Build)

@@ -121,7 +121,7 @@ func (s *story) apply(c *chaingen.Chain, from, to int) {
 
 func tellStory(t *testing.T, seed uint64, a, b *chaingen.Chain, common int) *story {
 	s := &story{t: t, disk: newPhotographed(seed)}
-	o := balsa.Options{FS: s.disk, Workers: 2}
+	o := balsa.Options{FS: s.disk, Workers: 2, CheckpointBlocks: 2}
 	s.step(func() { s.node = newNodeAt(t, genesisOf(a), o) }, a, 0)
 	s.apply(a, 1, common)
 	s.step(s.node.close, a)
@@ -180,7 +180,7 @@ func TestACrashBeforeAnyWriteLeavesTheStateOfABlock(t *testing.T) {
 // verify.
 func reopen(t *testing.T, c *chaingen.Chain, p photo) (at state.Cursor, rebuilt bool) {
 	t.Helper()
-	o := balsa.Options{Dir: "node", FS: p.disk, ReadOnly: true}
+	o := balsa.Options{Dir: "node", FS: p.disk, Workers: 1}
 	engine, err := balsa.Open(t.Context(), o)
 	if err != nil {
 		if p.during.from >= 0 || !mayBuild(err) {

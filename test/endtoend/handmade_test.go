@@ -46,7 +46,7 @@ func newHandmade(t *testing.T, pre chaingen.State, workers int) *handmade {
 	h := header(0, common.Hash{}, stateRoot(t, pre), bal.Empty)
 	disk := state.NewCrashFS()
 	n := newNodeAt(t, balsa.Genesis{ChainID: 7, Header: h, Alloc: allocOf(pre)},
-		balsa.Options{FS: disk, Workers: workers})
+		balsa.Options{FS: disk, Workers: workers, CheckpointBlocks: 1})
 	return &handmade{
 		node: n, disk: disk, headers: []*types.Header{h}, states: []chaingen.State{pre},
 	}

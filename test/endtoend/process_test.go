@@ -159,7 +159,8 @@ func (p *program) init() (dir string) {
 }
 
 func (p *program) replayArgs(dir string) []string {
-	return []string{"replay", "--datadir", dir, "--verbosity", "4", "--log.format", "json", p.payloads}
+	return []string{"replay", "--datadir", dir, "--verbosity", "4", "--log.format", "json",
+		"--checkpoint.blocks", "8", p.payloads}
 }
 
 func (p *program) mustReplay(dir string) {
@@ -182,10 +183,23 @@ func (p *program) cursor(dir string) state.Cursor {
 }
 
 // ended checks the store of a process that ended early: it must verify, and hold at least the
-// block that it held before and the one that the process reported (I1).
+// block that it held before and the one that the process reported (I1), in its state or in its log.
+// The next process applies what is in the log, unless it is killed as well.
 func (p *program) ended(dir string, atLeast uint64) (at uint64) {
 	p.t.Helper()
 	at = p.cursor(dir).Number
+	s, err := state.Open(state.Options{Dir: dir, ReadOnly: true})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, l := range s.Logged() {
+		if at++; l.Undone || l.Number != at {
+			p.t.Fatalf("the log has %v where block %d should be", l, at)
+		}
+	}
+	if err := s.Close(); err != nil {
+		p.t.Fatal(err)
+	}
 	if at < atLeast {
 		p.t.Fatalf("the cursor is block %d; block %d was applied before", at, atLeast)
 	}

@@ -1,0 +1,199 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+const (
+	// checkpointTries is how often the tables of a checkpoint are written before the store fails.
+	checkpointTries = 3
+	// maxSublevels is how many layers of tables on level 0 may wait for a compaction when a
+	// checkpoint adds one. A read looks into each one's filter.
+	maxSublevels = 24
+	// debtPause is between two looks at whether compactions have caught up.
+	debtPause = 20 * time.Millisecond
+)
+
+// checkpoint is one that runs: a generation on its way to tables.
+type checkpoint struct {
+	gen    *generation
+	cursor Cursor        // the state that it leads to
+	logged uint64        // the last log entry in it
+	done   chan struct{} // closed when it has ended
+	err    error         // set before; the store has failed then
+}
+
+// Checkpoint moves all that was committed to tables and waits for it: a store that is opened
+// afterwards, even after a crash, has nothing to do again. It waits for a write under way.
+func (s *Store) Checkpoint() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	err := s.mayWrite()
+	if err == nil {
+		err = s.checkpointNow()
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+// checkpointNow ends the checkpoint that runs, and makes one of the rest. The caller holds
+// s.writing.
+func (s *Store) checkpointNow() error {
+	for {
+		s.mu.Lock()
+		running, rest := s.running, len(s.recent.gens) > 0 && s.recent.newest().commits > 0
+		s.mu.Unlock()
+		switch {
+		case running != nil:
+		case rest:
+			running = s.beginCheckpoint()
+		default:
+			return s.fail.err()
+		}
+		if <-running.done; running.err != nil {
+			return running.err
+		}
+	}
+}
+
+// due reports whether the newest generation is to go to tables. The caller holds s.writing.
+func (s *Store) due() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.recent.newest()
+	return s.running == nil && (g.commits >= s.opts.CheckpointBlocks ||
+		int64(s.recent.size) >= s.opts.CheckpointBytes)
+}
+
+// beginCheckpoint starts one of all that was committed. None runs. The caller holds s.writing.
+func (s *Store) beginCheckpoint() *checkpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := &checkpoint{cursor: s.cursor, logged: s.logSeq, done: make(chan struct{})}
+	c.gen = s.recent.freeze()
+	s.running = c
+	go s.runCheckpoint(c)
+	return c
+}
+
+// makeRoom sees to it that the newest generation has room for as many bytes of records, and that
+// the overlay does not grow without end: where checkpoints do not keep up, it waits for the one
+// that runs. The caller holds s.writing.
+func (s *Store) makeRoom(records int) error {
+	for {
+		s.mu.Lock()
+		g, running := s.recent.newest(), s.running
+		s.mu.Unlock()
+		switch {
+		case running == nil && g.room() < records && g.commits > 0:
+			s.beginCheckpoint() // of a generation that could not take the block
+			continue
+		case running == nil:
+			return nil
+		}
+		if int64(g.bytes()) < 2*s.opts.CheckpointBytes &&
+			g.commits < 2*s.opts.CheckpointBlocks && g.room() >= records {
+			return nil
+		}
+		if <-running.done; running.err != nil {
+			return running.err
+		}
+	}
+}
+
+func (s *Store) runCheckpoint(c *checkpoint) {
+	var written *generation
+	err := s.fail.run(func() error {
+		err := s.writeCheckpoint(c)
+		if err == nil {
+			// Nobody else adds rows to the cache while a checkpoint runs.
+			written = absorbed(s.recent.written, c.gen, s.recent.keep)
+		}
+		return err
+	})
+	if err != nil {
+		s.fail.set(fmt.Errorf("checkpoint at %v: %w", c.cursor, err))
+		err = s.fail.err()
+	}
+	s.mu.Lock()
+	var old *view
+	if c.err = err; err == nil {
+		s.recent.retire(c.gen, written)
+		s.checkpointed = c.logged
+		old, s.view = s.view, nil // the next one does without the generation
+	}
+	s.mu.Unlock()
+	if old != nil {
+		s.drop(old)
+	}
+	s.mu.Lock()
+	s.running = nil // nothing of it is left that Close would have to wait for
+	s.mu.Unlock()
+	close(c.done)
+}
+
+// writeCheckpoint brings the generation's rows and the cursor into the database, in one step.
+func (s *Store) writeCheckpoint(c *checkpoint) error {
+	var err error
+	var paths []string
+	for try := range checkpointTries {
+		if paths, err = s.checkpointTables(c); err == nil {
+			break
+		}
+		s.log.Error("writing a checkpoint's tables failed", "try", try+1, "err", err)
+		if e := s.fail.err(); e != nil {
+			return e
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.waitForCompactions()
+	if err := s.db.Ingest(background, paths); err != nil {
+		return fmt.Errorf("ingest: %w", err)
+	}
+	return s.inTables(maybeCursor{c.cursor, true})
+}
+
+// inTables makes sure that the tables hold the cursor. Where a memtable had rows between those of
+// the tables, they wait behind it.
+func (s *Store) inTables(at maybeCursor) error {
+	inFiles, err := s.cursorInFiles()
+	if err != nil || inFiles == at {
+		return err
+	}
+	if err := s.db.Flush(); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	if inFiles, err = s.cursorInFiles(); err == nil && inFiles != at {
+		err = fmt.Errorf("tables are at %v, not at %v", inFiles, at)
+	}
+	return err
+}
+
+// waitForCompactions bounds how far compactions lie behind.
+func (s *Store) waitForCompactions() {
+	for s.db.Metrics().Levels[0].Sublevels >= maxSublevels {
+		select {
+		case <-s.fail.done:
+			return
+		case <-time.After(debtPause):
+		}
+	}
+}
+
+// cursorInFiles returns the cursor that the tables hold.
+func (s *Store) cursorInFiles() (maybeCursor, error) {
+	it, err := s.db.NewIter(&pebble.IterOptions{OnlyReadGuaranteedDurable: true})
+	if err != nil {
+		return maybeCursor{}, err
+	}
+	c, err := filesCursor(it)
+	return c, errors.Join(err, it.Close())
+}
