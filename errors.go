@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/balsa-sync/balsa/balactor"
+	"github.com/balsa-sync/balsa/state"
 )
 
 // Errors of the engine. Those of blocks are wrapped with the block's number and hash; see also the
@@ -29,6 +30,7 @@ var (
 	ErrWrongRoot     = balactor.ErrWrongRoot
 	ErrNotAncestor   = balactor.ErrNotAncestor
 	ErrNoHistory     = balactor.ErrNoHistory
+	ErrUnknownBlock  = state.ErrUnknownBlock
 	ErrBusy          = balactor.ErrBusy
 	ErrWorkerFailed  = balactor.ErrWorkerFailed
 	ErrNoState       = balactor.ErrNoState

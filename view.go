@@ -11,10 +11,12 @@ import (
 	"github.com/balsa-sync/balsa/trie/keccak"
 )
 
-// View is the state at the block that was the cursor when it was made. Blocks that are applied
-// later do not change it. It may be used from any goroutine, and is closed before the engine is.
+// View is the state at the block that was the cursor when it was made, or at an older one (ViewAt).
+// Blocks that are applied later do not change it. It may be used from any goroutine, and is closed
+// before the engine is.
 type View struct {
 	sn     *state.Snapshot
+	past   *state.Past // nil: the state is the snapshot's
 	cursor state.Cursor
 }
 
@@ -48,12 +50,12 @@ func (v *View) Cursor() state.Cursor { return v.cursor }
 
 // Account returns an account; ok is false where there is none.
 func (v *View) Account(addr common.Address) (a state.Account, ok bool, err error) {
-	return v.sn.Account(keccak.Sum(addr[:]))
+	return v.account(keccak.Sum(addr[:]))
 }
 
 // Storage returns the value of a slot, zero where there is none.
 func (v *View) Storage(addr common.Address, slot common.Hash) (common.Hash, error) {
-	return v.sn.Slot(keccak.Sum(addr[:]), keccak.Sum(slot[:]))
+	return v.slot(keccak.Sum(addr[:]), keccak.Sum(slot[:]))
 }
 
 // Code returns an account's code, nil where it has none.
@@ -86,7 +88,7 @@ type SlotProof struct {
 	Proof [][]byte    // none where the storage is empty
 }
 
-// Proof proves an account and slots of it against the cursor's state root.
+// Proof proves an account and slots of it against the state root of the view's block.
 func (v *View) Proof(addr common.Address, slots ...common.Hash) (*AccountProof, error) {
 	r, err := v.sn.NewReader()
 	if err != nil {
@@ -95,23 +97,31 @@ func (v *View) Proof(addr common.Address, slots ...common.Hash) (*AccountProof, 
 	defer r.Close()
 	hash := keccak.Sum(addr[:])
 	p := &AccountProof{Address: addr}
-	if p.Account, p.Present, err = r.Account(&hash); err != nil {
+	if p.Account, p.Present, err = v.account(hash); err != nil {
 		return nil, err
 	}
 	if !p.Present {
 		p.Account = state.NewAccount()
 	}
-	if p.Proof, err = trie.Prove(r.AccountTrie(), hash); err != nil {
+	accounts, err := v.accountTrie(r)
+	if err != nil {
+		return nil, err
+	}
+	if p.Proof, err = trie.Prove(accounts, hash); err != nil {
 		return nil, fmt.Errorf("proving account %s: %w", addr, proofError(err))
 	}
 	for _, slot := range slots {
 		s := SlotProof{Slot: slot}
 		if p.Account.StorageRoot != trie.EmptyRoot {
 			key := keccak.Sum(slot[:])
-			if s.Value, err = v.sn.Slot(hash, key); err != nil {
+			if s.Value, err = v.slot(hash, key); err != nil {
 				return nil, err
 			}
-			if s.Proof, err = trie.Prove(r.StorageTrie(hash), key); err != nil {
+			storage, err := v.storageTrie(r, hash)
+			if err != nil {
+				return nil, err
+			}
+			if s.Proof, err = trie.Prove(storage, key); err != nil {
 				return nil, fmt.Errorf("proving slot %s of account %s: %w", slot, addr, proofError(err))
 			}
 		}

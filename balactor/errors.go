@@ -25,7 +25,7 @@ var (
 	ErrUnknownParent = errors.New("the parent is not the cursor")
 	ErrWrongRoot     = errors.New("the state root differs from the header's")
 	ErrNotAncestor   = errors.New("the block is not an ancestor of the cursor")
-	ErrNoHistory     = errors.New("the reverse diff is not in the store any more")
+	ErrNoHistory     = state.ErrNoHistory
 	ErrDiffMismatch  = fmt.Errorf("%w (the reverse diff does not lead back to the parent's state)",
 		state.ErrCorrupt)
 	ErrBusy         = errors.New("too many requests wait already; send it again later")

@@ -64,6 +64,9 @@ var (
 	ErrBadLayer = errors.New("bad layer")
 	// ErrUnknownBlock: the store has no such header or reverse diff.
 	ErrUnknownBlock = errors.New("the store does not have the block")
+	// ErrNoHistory: the store keeps the way back from the cursor for so many blocks, and the block is
+	// older.
+	ErrNoHistory = errors.New("the block is older than the history that the store keeps")
 	// ErrKeyOrder: the keys of a bulk build do not ascend.
 	ErrKeyOrder = errors.New("keys out of order")
 	// ErrDuplicateKey: a bulk build got a key twice.
