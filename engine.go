@@ -35,6 +35,7 @@ const maxAttempts = 3
 type Engine struct {
 	opts    Options
 	store   *state.Store
+	shadow  *balactor.Shadow
 	tree    *supervisor.Tree // nil: read-only
 	request atomic.Uint64
 
@@ -77,7 +78,11 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{opts: o, store: store}
+	shadow, err := balactor.NewShadow(o.Shadow)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	e := &Engine{opts: o, store: store, shadow: shadow}
 	e.open, e.close = context.WithCancelCause(context.Background())
 	if _, ok := store.Cursor(); !ok {
 		return nil, errors.Join(fmt.Errorf("%s: %w", o.Dir, ErrNoState), store.Close())
@@ -94,11 +99,13 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		Actors: actors.Options{Name: "balsa", AskTimeout: o.ApplyTimeout},
 		Store:  store, Tracer: tracer, Logger: o.Logger,
 		BalApply: balactor.Options{Workers: o.Workers}, OnFatal: o.OnFatal, Monitor: o.Monitor,
+		Shadow: shadow,
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	e.hide = o.Monitor.Store(store.Metrics)
+	e.showShadow()
 	if err := e.recover(ctx); err != nil {
 		// Not ctx itself, whose end may be what went wrong.
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -240,6 +247,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	e.close(ErrClosed)
+	e.shadow.Close()
 
 	e.closing.Lock()
 	defer e.closing.Unlock()
@@ -257,6 +265,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		e.stopped = true
 		e.hide()
 		err = e.tree.Stop(ctx)
+		err = errors.Join(err, e.shadow.Drain())
 	}
 	storeErr := e.store.Close()
 	e.ended = storeErr == nil

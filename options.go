@@ -45,6 +45,9 @@ type Options struct {
 	ApplyTimeout time.Duration
 	// Storage says how Import, Init and Rebuild build tries. Default: the StorageActor's.
 	Storage StorageOptions
+	// Shadow says whether a shadow computes blocks' roots a second way, beside the engine. Default:
+	// none does.
+	Shadow ShadowOptions
 	// Logger takes the engine's log. Default: none.
 	Logger *slog.Logger
 	// TracerProvider makes the spans' tracer. Default: none are made.
@@ -84,6 +87,9 @@ func (o *Options) Validate() error {
 	storage := o.Storage // its defaults are filled in where it is used
 	if err := storage.Validate(); err != nil {
 		return fmt.Errorf("%w: Storage: %w", ErrBadOptions, err)
+	}
+	if err := o.Shadow.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrBadOptions, err)
 	}
 	if o.ApplyTimeout == 0 {
 		o.ApplyTimeout = 10 * time.Minute

@@ -27,6 +27,8 @@ type Config struct {
 	Options Options
 	// Monitor shows blocks and workers from outside. Nil: nothing is shown.
 	Monitor *telemetry.Monitor
+	// Shadow takes validated blocks. Nil: nobody does.
+	Shadow *Shadow
 
 	// onMessage sees each message before its actor does; for tests, which panic in it.
 	onMessage func(any)
@@ -181,6 +183,8 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 		done, err := joinParts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
 			e.block.parent.root, e.block.accounts)
 		return accountsReady{done, err}
+	case handOver:
+		a.handOver(e.block)
 	case store:
 		return a.store(e.block)
 	case release:
@@ -260,6 +264,18 @@ func (a *applyActor) prepare(b *block) prepared {
 	}
 	p.targets, p.err = targetsOfDiff(diff)
 	return p
+}
+
+// handOver offers the block to the shadow. The store still stands at the parent.
+func (a *applyActor) handOver(b *block) {
+	if a.cfg.Shadow == nil {
+		return
+	}
+	m := b.request.apply
+	a.cfg.Shadow.offer(&messages.CompareRoot{
+		Header: m.Header, Hash: b.hash, BAL: m.BAL, Transactions: m.Transactions,
+		Root: b.root, Accounts: b.layer.Accounts,
+	}, a.cfg.Store)
 }
 
 func (a *applyActor) store(b *block) stored {

@@ -20,7 +20,8 @@ import (
 //
 // One request is in hand at a time and goes through
 //
-//	open -> prepare -> storage jobs -> account jobs | whole -> join -> root check -> commit -> reply
+//	open -> prepare -> storage jobs -> account jobs | whole -> join -> root check -> hand over
+//	     -> commit -> reply
 //
 // A Rewind goes from open to commit once a block.
 type core struct {
@@ -105,6 +106,8 @@ type (
 	updateWhole struct{ block *block }
 	// join puts the parts of the account trie together. Answers accountsReady.
 	join struct{ block *block }
+	// handOver gives a validated block to the shadow, before it is committed.
+	handOver struct{ block *block }
 	// store commits or reverts. Answers stored.
 	store struct{ block *block }
 	// release closes the pass's snapshot and its span.

@@ -149,6 +149,7 @@ func TestABlockGoesThroughItsPhasesAndIsCommitted(t *testing.T) {
 	}
 	act[join](b)
 	b.step(accountsReady{done: accountsDone{root: want}})
+	act[handOver](b)
 	act[store](b)
 	if len(b.said) != 0 {
 		t.Fatal("the block was acknowledged before it was stored")

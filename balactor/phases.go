@@ -140,7 +140,10 @@ func (c *core) accountsReady(now time.Time, m accountsReady) []any {
 	if err := b.checkRoot(); err != nil {
 		return c.finish(now, err)
 	}
-	return []any{store{b}}
+	if b.request.rewind != nil {
+		return []any{store{b}}
+	}
+	return []any{handOver{b}, store{b}}
 }
 
 func (b *block) checkRoot() error {

@@ -10,6 +10,8 @@
 //	               Rewind                         Rewound | RewindRejected
 //	AccountBatch   UpdateStorage                  StorageUpdated | JobFailed
 //	               UpdateAccounts                 AccountsUpdated | JobFailed
+//	ShadowRoot     CompareRoot                    none: it is counted
+//	ShadowReplay   ReplayBlock                    BlockReplayed
 //	StorageActor   FindCredit                     StorageCredit
 //	               BuildStorage                   StorageBuilt, in parts | BuildRejected
 //	               BuildAccounts                  AccountsBuilt | BuildRejected

@@ -10,4 +10,5 @@ type FindActors struct{ ReplyTo *actor.PID }
 type ActorsFound struct {
 	BalApply *actor.PID
 	Storage  *actor.PID
+	Shadow   *actor.PID
 }

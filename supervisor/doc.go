@@ -6,15 +6,18 @@
 //	    ├── storage                       (for builds)
 //	    │   ├── trie-build × workers
 //	    │   └── row-flush × flushers
-//	    └── bal-apply                     (for blocks)
-//	        └── account-batch × workers
+//	    ├── bal-apply                     (for blocks)
+//	    │   └── account-batch × workers
+//	    └── shadow-root                   (for blocks, where it is asked for)
+//	        └── shadow-replay
 //
 // # Role
 //
 // The supervisor starts its children in order and stops them in reverse. A child that panics is
 // restarted by the strategy of package actors, a bounded number of times. When that is used up, the
 // supervisor gives up: it calls Config.OnFatal once, and whoever embeds the engine closes it and
-// exits. Restart intensities multiply from level to level, so the top has none of its own.
+// exits. Without the shadow the tree goes on: nothing but a count depends on it (I6). Restart
+// intensities multiply from level to level, so the top has none of its own.
 //
 //	receives     answers
 //	FindActors   ActorsFound

@@ -35,6 +35,9 @@ type Config struct {
 	Logger *slog.Logger
 	// BalApply configures the BalApplyActor.
 	BalApply balactor.Options
+	// Shadow takes the BalApplyActor's validated blocks; if it is enabled, there is an actor behind
+	// it. Nil: there is none.
+	Shadow *balactor.Shadow
 	// Build is what the StorageActor builds from and into. Nil: there is none.
 	Build storageactor.Store
 	// Storage configures the StorageActor.
@@ -51,6 +54,7 @@ type Tree struct {
 	System   *actors.System
 	BalApply *actor.PID
 	Storage  *actor.PID
+	Shadow   *actor.PID
 	hide     func() // from the monitor
 }
 
@@ -87,7 +91,7 @@ func Start(ctx context.Context, cfg Config) (*Tree, error) {
 
 func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(error)) (
 	*Tree, error) {
-	r := &root{sys: sys, giveUp: giveUp}
+	r := &root{sys: sys, log: cfg.Logger, giveUp: giveUp}
 	if err := r.specify(sys, cfg); err != nil {
 		return nil, err
 	}
@@ -106,7 +110,9 @@ func start(ctx context.Context, sys *actors.System, cfg *Config, giveUp func(err
 	if !ok {
 		return nil, fmt.Errorf("starting the actors: the supervisor answered with %T", m)
 	}
-	return &Tree{System: sys, BalApply: found.BalApply, Storage: found.Storage}, nil
+	return &Tree{
+		System: sys, BalApply: found.BalApply, Storage: found.Storage, Shadow: found.Shadow,
+	}, nil
 }
 
 // Stop stops the tree, the last started first. ctx bounds how long it waits.
@@ -127,17 +133,30 @@ func (r *root) specify(sys *actors.System, cfg *Config) error {
 		if err != nil {
 			return err
 		}
-		r.children = append(r.children, child{spec, &r.found.Storage})
+		r.children = append(r.children, child{spec: spec, pid: &r.found.Storage})
 	}
 	if cfg.Store != nil {
 		spec, err := balactor.Spec(balactor.Config{
 			System: sys, Store: cfg.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
-			Options: cfg.BalApply, Monitor: cfg.Monitor,
+			Options: cfg.BalApply, Monitor: cfg.Monitor, Shadow: cfg.Shadow,
 		})
 		if err != nil {
 			return err
 		}
-		r.children = append(r.children, child{spec, &r.found.BalApply})
+		r.children = append(r.children, child{spec: spec, pid: &r.found.BalApply})
+	}
+	if cfg.Store != nil && cfg.Shadow != nil && cfg.Shadow.Enabled() {
+		spec := balactor.ShadowSpec(balactor.ShadowConfig{
+			System: sys, Shadow: cfg.Shadow, Tracer: cfg.Tracer, Logger: cfg.Logger,
+		})
+		r.children = append(r.children, child{
+			spec: spec, pid: &r.found.Shadow, lost: cfg.Shadow.Lost,
+			started: func(pid *actor.PID) {
+				cfg.Shadow.Attach(func(m *messages.CompareRoot) {
+					sys.Send(context.Background(), pid, m)
+				})
+			},
+		})
 	}
 	return nil
 }
@@ -146,6 +165,7 @@ func (r *root) specify(sys *actors.System, cfg *Config) error {
 // after which the tree does not start.
 type root struct {
 	sys      *actors.System
+	log      *slog.Logger
 	giveUp   func(error)
 	children []child
 	found    messages.ActorsFound
@@ -155,6 +175,11 @@ type root struct {
 type child struct {
 	spec actors.Spec
 	pid  **actor.PID
+	// started is called when the child is there. Nil: nobody wants to know.
+	started func(*actor.PID)
+	// lost is called where the child cannot be kept running and the tree does without it (I6). Nil:
+	// the tree cannot.
+	lost func() error
 }
 
 // Receive implements actor.Actor.
@@ -166,8 +191,21 @@ func (r *root) Receive(c actor.Context) {
 		found := r.found
 		c.Send(m.ReplyTo, &found)
 	case actors.ChildFailed:
-		r.giveUp(fmt.Errorf("%w: %s: %v", ErrGaveUp, m.Child.Id, m.Reason))
+		r.failed(m)
 	}
+}
+
+// failed deals with a child that used up its restarts.
+func (r *root) failed(m actors.ChildFailed) {
+	for _, ch := range r.children {
+		if ch.lost != nil && m.Child.Equal(*ch.pid) {
+			err := ch.lost()
+			r.log.Error("going on without an actor", "actor", m.Child.Id, "reason", m.Reason,
+				"err", err)
+			return
+		}
+	}
+	r.giveUp(fmt.Errorf("%w: %s: %v", ErrGaveUp, m.Child.Id, m.Reason))
 }
 
 func (r *root) start(c actor.Context) {
@@ -177,5 +215,8 @@ func (r *root) start(c actor.Context) {
 			panic(fmt.Errorf("starting %s: %w", ch.spec.Name, err))
 		}
 		*ch.pid = pid
+		if ch.started != nil {
+			ch.started(pid)
+		}
 	}
 }

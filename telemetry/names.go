@@ -16,6 +16,7 @@ const (
 	SpanStoragePhase = "storage.phase"
 	SpanStorageSlot  = "storage.slot"  // a worker's job
 	SpanStorageFlush = "storage.flush" // of a segment's rows
+	SpanShadow       = "shadow.replay" // of a block
 )
 
 // Keys of span attributes. Addresses, slots and hashes are for spans only: as attributes of a
