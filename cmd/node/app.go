@@ -26,6 +26,9 @@ type session struct {
 	app       *app
 	log       *slog.Logger
 	telemetry *telemetry.Providers
+	monitor   *telemetry.Monitor
+	command   string   // its name
+	ends      []func() // see listen
 }
 
 // run runs the command of args, whose first element is the program's name, and returns the exit
@@ -106,6 +109,7 @@ func (a *app) action(minArgs, maxArgs int, f commandFunc) cli.ActionFunc {
 		}
 		a.acted = true
 		defer func() {
+			s.quiet()
 			// Not ctx, which an interrupt ends: what is queued is worth the moment it takes.
 			if terr := s.telemetry.Shutdown(context.WithoutCancel(ctx)); terr != nil {
 				s.log.Warn("the last spans were lost", "err", terr)
@@ -141,11 +145,21 @@ func (a *app) newSession(ctx context.Context, c *cli.Command) (*session, error) 
 	}
 	p, err := telemetry.Setup(ctx, telemetry.Options{
 		Version: buildVersion(), OTLPEndpoint: c.String(flagOTLPEndpoint), Logger: log,
+		Prometheus: c.String(flagMetricsAddr) != "",
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &session{app: a, log: log, telemetry: p}, nil
+	s := &session{app: a, log: log, telemetry: p, command: c.Name}
+	if s.monitor, err = telemetry.NewMonitor(p.MeterProvider()); err == nil {
+		s.monitor.Exports(p.Stats)
+		err = s.listen(c)
+	}
+	if err != nil {
+		s.quiet()
+		return nil, errors.Join(err, p.Shutdown(context.WithoutCancel(ctx)))
+	}
+	return s, nil
 }
 
 // printJSON writes v as one indented object.

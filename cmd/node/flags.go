@@ -31,7 +31,7 @@ func env(flag string) cli.ValueSourceChain {
 
 // commonFlags are the flags of every command.
 func commonFlags() []cli.Flag {
-	return []cli.Flag{
+	return append([]cli.Flag{
 		&cli.StringFlag{
 			Name: flagLogFormat, Sources: env(flagLogFormat), Value: string(telemetry.FormatTerminal),
 			Usage: "format of the log on standard error: terminal, logfmt or json",
@@ -42,10 +42,11 @@ func commonFlags() []cli.Flag {
 		},
 		&cli.StringFlag{
 			Name: flagOTLPEndpoint, Sources: env(flagOTLPEndpoint),
-			DefaultText: "that of OTEL_EXPORTER_OTLP_ENDPOINT, else no tracing",
-			Usage:       "collector for traces: host:port for gRPC, or an http(s):// URL",
+			DefaultText: "that of OTEL_EXPORTER_OTLP_ENDPOINT, else none",
+			Usage: "collector for traces and metrics: host:port for gRPC, or an http(s):// " +
+				"URL",
 		},
-	}
+	}, listenerFlags()...)
 }
 
 func dataDirFlag() cli.Flag {
@@ -118,6 +119,6 @@ func (s *session) engineOptions(c *cli.Command) balsa.Options {
 		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers),
 		CacheBytes: int64(c.Int(flagCache)) << 20, Storage: storageOptions(c),
 		CheckpointBlocks: c.Int(flagCheckBlocks), CheckpointBytes: c.Int64(flagCheckBytes),
-		Logger: s.log, TracerProvider: s.telemetry.TracerProvider(),
+		Logger: s.log, TracerProvider: s.telemetry.TracerProvider(), Monitor: s.monitor,
 	}
 }

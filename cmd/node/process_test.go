@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -93,13 +94,34 @@ func replaying(t *testing.T, dir string, blocks int) (cmd *exec.Cmd, stderr *buf
 	return cmd, stderr
 }
 
+// checkRunning asks a replay that is under way for its status.
+func checkRunning(t *testing.T, dir string) {
+	t.Helper()
+	r := runBalsa(t, "status", "--datadir", dir)
+	r.want(t, exitDone, "running", "replay: blocks", "actors", "shadow")
+	r = runBalsa(t, "status", "--datadir", dir, "--json")
+	var st struct {
+		Phase   string
+		Running telemetry.Status
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &st); err != nil {
+		t.Fatalf("%v: %s", err, r.stdout)
+	}
+	p := st.Running.Progress
+	if st.Phase != "running" || p == nil || p.Command != "replay" || p.Counts["blocks"] == 0 ||
+		len(st.Running.Blocks) == 0 || len(st.Running.Actors) == 0 || st.Running.Store == nil {
+		t.Errorf("%s", r.stdout)
+	}
+}
+
 func TestSignalStopsInOrderAndTheNextRunGoesOn(t *testing.T) {
 	dir := newStore(t)
 	for i, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		blocks := 3 * (i + 1)
 		cmd, stderr := replaying(t, dir, blocks)
-		// The store is in use as long as the process lives.
-		runBalsa(t, "status", "--datadir", dir).want(t, exitStore, "in use")
+		// The store is in use as long as the process lives, which says itself what it does.
+		runBalsa(t, "verify", "--datadir", dir).want(t, exitStore, "in use")
+		checkRunning(t, dir)
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +233,7 @@ func TestACollectorThatIsNotThereIsAWarning(t *testing.T) {
 	}()
 	select {
 	case r := <-done:
-		r.want(t, exitDone, "5 blocks applied", "spans cannot be exported")
+		r.want(t, exitDone, "5 blocks applied", "cannot be exported")
 		if n := strings.Count(r.stderr, "WARN"); n != 1 {
 			t.Errorf("%d warnings: %s", n, r.stderr)
 		}

@@ -27,6 +27,7 @@ type meter struct {
 	over   int // passed over
 	slots  int
 	last   uint64 // number of the block applied last
+	left   estimate
 }
 
 func newMeter(bytes func() (done, total int64)) *meter {
@@ -72,9 +73,10 @@ func (m *meter) read() reading {
 	if total > 0 {
 		share := min(float64(done)/float64(total), 1) // a file may have grown
 		r.Percent = 100 * share
-		if share > 0 {
-			r.Remaining = time.Duration(float64(took) * (1 - share) / share)
-		}
+		now := m.now()
+		m.left.start(m.start)
+		m.left.add(now, share)
+		r.Remaining = m.left.remaining(now, share)
 	}
 	return r
 }
@@ -108,10 +110,50 @@ type display interface {
 
 // newDisplay gives a bar where standard error is a terminal, and lines elsewhere.
 func (s *session) newDisplay(m *meter) display {
+	d := display(newLines(m, s.log))
 	if telemetry.IsTerminal(s.app.stderr) {
-		return newBar(m, s.app.stderr)
+		d = newBar(m, s.app.stderr)
 	}
-	return newLines(m, s.log)
+	return &shared{display: d, m: m, s: s}
+}
+
+// shared shows the same to who asks for the status from outside.
+type shared struct {
+	display
+	m      *meter
+	s      *session
+	latest time.Time
+}
+
+func (d *shared) update() {
+	d.display.update()
+	now := d.m.now()
+	if now.Sub(d.latest) < barInterval {
+		return
+	}
+	d.latest = now
+	r := d.m.read()
+	p := &telemetry.Progress{
+		Command: d.s.command, Phase: "blocks", Share: -1, Seconds: d.m.elapsed().Seconds(),
+		Counts: map[string]float64{
+			"block": float64(r.Block), "blocks": float64(r.Blocks),
+			"blocks_per_s": round1(r.BlocksPerSecond), "slots_per_s": round1(r.SlotsPerSecond),
+		},
+	}
+	if !math.IsNaN(r.Percent) {
+		p.Share = r.Percent / 100
+	}
+	p.Remaining = secondsLeft(r.Remaining)
+	d.s.monitor.SetProgress(p)
+}
+
+// secondsLeft is a remaining time in seconds; nil: not known.
+func secondsLeft(d time.Duration) *float64 {
+	if d < 0 {
+		return nil
+	}
+	left := d.Seconds()
+	return &left
 }
 
 // bar shows the meter on one line that is written over.

@@ -17,7 +17,7 @@ const flagCounts = "counts"
 func (a *app) statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "status",
-		Usage:     "show a store's cursor, rows and sizes",
+		Usage:     "show a store's cursor, rows and sizes, or what who has it open is doing",
 		UsageText: "balsa status --datadir DIR [--json]",
 		Flags: []cli.Flag{
 			dataDirFlag(), jsonFlag("print it as JSON"),
@@ -83,6 +83,9 @@ func status(ctx context.Context, c *cli.Command, s *session) error {
 	store, err := state.Open(state.Options{
 		Dir: c.String(flagDataDir), ReadOnly: true, AllowUnfinished: true, Logger: s.log,
 	})
+	if errors.Is(err, state.ErrLocked) {
+		return s.runningStatus(ctx, c, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ var order = [][]string{
 	{"internal/balbench", "internal/storagebench"},
 	{"internal/mainnetshape"},
 	{"."},
+	{"internal/statuspage"},
 	{"supervisor"},
 	{"balactor", "storageactor"},
 	{"telemetry"},
