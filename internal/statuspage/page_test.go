@@ -29,14 +29,14 @@ func TestOnlyReadsOfTheOwnHostAndOriginAreAnswered(t *testing.T) {
 		want         int
 	}{
 		"address bar":        {"GET", "127.0.0.1:7000", [2]string{"Sec-Fetch-Site", "none"}, 200},
-		"the page":           {"GET", "localhost:7000", [2]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		"the page":           {"GET", "localhost:70", [2]string{"Sec-Fetch-Site", "same-origin"}, 200},
 		"IPv6":               {"GET", "[::1]:7000", [2]string{}, 200},
 		"a program":          {"HEAD", "127.0.0.1:7000", [2]string{}, 200},
-		"own origin":         {"GET", "localhost:7000", [2]string{"Origin", "http://localhost:7000"}, 200},
-		"another port":       {"GET", "localhost:7000", [2]string{"Origin", "http://localhost:8000"}, 403},
+		"own origin":         {"GET", "localhost:70", [2]string{"Origin", "http://localhost:70"}, 200},
+		"another port":       {"GET", "localhost:70", [2]string{"Origin", "http://localhost:80"}, 403},
 		"another origin":     {"GET", "localhost:7000", [2]string{"Origin", "http://evil.example"}, 403},
 		"no origin":          {"GET", "localhost:7000", [2]string{"Origin", "null"}, 403},
-		"another site":       {"GET", "localhost:7000", [2]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		"another site":       {"GET", "localhost:70", [2]string{"Sec-Fetch-Site", "cross-site"}, 403},
 		"a name bound to us": {"GET", "evil.example:7000", [2]string{}, 403},
 		"looks like us":      {"GET", "localhost.evil.example", [2]string{}, 403},
 		"another address":    {"GET", "10.0.0.1:7000", [2]string{}, 403},
@@ -91,7 +91,8 @@ func TestThePageNamesNothingExternal(t *testing.T) {
 
 func TestStatusIsJSON(t *testing.T) {
 	var st telemetry.Status
-	if err := json.Unmarshal(get(t, serve(t, Options{}), "/status.json").Body.Bytes(), &st); err != nil {
+	raw := get(t, serve(t, Options{}), "/status.json").Body.Bytes()
+	if err := json.Unmarshal(raw, &st); err != nil {
 		t.Fatal(err)
 	}
 	if st.Verdict != "off" || st.Blocks == nil || st.Actors == nil || st.Progress != nil {
