@@ -45,6 +45,10 @@ type Options struct {
 	// A replaced dispatcher is not closed by Shutdown.
 	Mailbox    actor.MailboxProducer
 	Dispatcher actor.Dispatcher
+	// Base is proto.actor's system to live in, which takes milliseconds to make: a simulator has one
+	// for many systems, one after another. No actor may be left in it, and its log lines go where its
+	// maker sends them. Shutdown leaves it as it was. Default: one of its own.
+	Base *actor.ActorSystem
 }
 
 // Validate fills in the defaults and refuses what contradicts.

@@ -54,7 +54,10 @@ func (s *System) Shutdown(ctx context.Context) error {
 		c.settleAsks(fmt.Errorf("%w: %s", ErrStopped, c.id), true)
 	}
 	s.mu.RUnlock()
-	s.system.Shutdown()
+	if s.options.Base == nil {
+		s.system.Shutdown()
+	}
+	s.system.ProcessRegistry.Remove(s.guardian.pid)
 	if s.pool != nil {
 		s.pool.Close()
 	}

@@ -54,8 +54,10 @@ func NewSystem(o Options) (*System, error) {
 		s.pool = newPool(o.MaxIdle)
 		s.dispatcher = s.pool
 	}
-	s.system = actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(s.log) }))
+	if s.system = o.Base; s.system == nil {
+		s.system = actor.NewActorSystem(
+			actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet(s.log) }))
+	}
 	// The stock stream logs dead letters through a throttle that starts a goroutine of a second.
 	s.system.EventStream = eventstream.NewEventStream()
 	s.system.EventStream.Subscribe(s.onEvent)

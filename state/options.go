@@ -66,6 +66,9 @@ type Options struct {
 	// OnFatal is called once, on a goroutine of its own, when the store can no longer write; see
 	// the package comment. The process should then come to an orderly end. May be nil.
 	OnFatal func(error)
+	// Tune has the last word on how Pebble is opened. It is for simulations, which take away what
+	// Pebble does by itself and in its own time. Default: nothing.
+	Tune func(*pebble.Options)
 
 	// plain makes every block its own checkpoint and reads all of it through iterators that see all
 	// of Pebble, for tests to compare with.
@@ -170,5 +173,8 @@ func pebbleOptions(o *Options, fs vfs.FS, fail *failure) *pebble.Options {
 	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
 		return pebble.DBCompressionFastest
 	})
+	if o.Tune != nil {
+		o.Tune(p)
+	}
 	return p
 }
