@@ -2,6 +2,7 @@
 # make test   vet and test everything
 # make cross  build everything for processors without the assembly, and vet and test what has it
 # make race   the tests again with the race detector (needs a C compiler) and assertions
+# make simulate       SEEDS simulated lives of the engine, from seed FROM on (see test/simulation)
 # make bench-hash     Keccak and tries at each number of lanes, beside go-ethereum (minutes)
 # make bench-storage   all tries of a state like mainnet's at SCALE: report, sweeps and their plots in
 #                      OUT, and the ratio to go-ethereum (some ten minutes on two cores)
@@ -15,8 +16,11 @@ SAMPLE  := test/chaingen/sample
 STORE   := bin/sample-store
 SCALE   ?= 1/100
 OUT     ?= bin/bench
+SEEDS   ?= 10000
+FROM    ?= 1
 
-.PHONY: all build run test cross race fmt-check bench-bal bench-blocks bench-hash bench-storage clean
+.PHONY: all build run test simulate cross race fmt-check bench-bal bench-blocks bench-hash \
+  bench-storage clean
 
 all: build
 
@@ -32,6 +36,10 @@ run: build
 test: fmt-check
 	$(GO) vet ./...
 	$(GO) test ./...
+
+simulate:
+	$(GO) build -o bin/simulate ./test/simulation/cmd/simulate
+	bin/simulate -from $(FROM) -seeds $(SEEDS)
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./...

@@ -24,6 +24,9 @@ var (
 
 func newGate(c *cell) *gate {
 	g := &gate{Mailbox: c.sys.options.Mailbox(), cell: c}
+	if named, ok := g.Mailbox.(interface{ Named(path string) }); ok { // a simulator's
+		named.Named(c.id)
+	}
 	c.mu.Lock()
 	c.mailbox = g.Mailbox
 	c.mu.Unlock()

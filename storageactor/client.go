@@ -36,6 +36,7 @@ type Client struct {
 	outstanding int
 	requests    uint64
 	pending     map[uint64]*pendingRun
+	again       []uint64                // lost with an incarnation, waiting for credit to be sent again
 	accounts    *messages.BuildAccounts // in hand
 	// accountsTrace is the context of who asked for accounts.
 	accountsTrace context.Context
@@ -49,6 +50,7 @@ type pendingRun struct {
 	trace    context.Context // of who asked
 	answered []bool          // by account
 	left     int
+	out      int // accounts that are outstanding; after a restart answered ones are again
 }
 
 // NewClient makes a requester of the StorageActor at storage. onBuilt is called with results as
@@ -80,7 +82,7 @@ func (c *Client) Build(ctx context.Context, from, to common.Hash,
 		piece, last := accounts, to
 		var since time.Time
 		if err := c.waitFor(ctx, func() bool {
-			if c.credit > 0 {
+			if c.credit > 0 && len(c.again) == 0 {
 				if most := max(c.credit/2, 1); len(accounts) > most {
 					piece, last = accounts[:most], accounts[most-1].Account
 				}
@@ -113,9 +115,31 @@ func (c *Client) register(
 	m := &messages.BuildStorage{
 		Request: c.requests, From: from, To: to, Accounts: accounts, ReplyTo: c.pid,
 	}
-	c.pending[m.Request] = &pendingRun{msg: m, trace: ctx, left: len(accounts)}
-	c.outstanding += len(accounts)
-	c.sys.Send(ctx, c.storage, m)
+	p := &pendingRun{msg: m, trace: ctx, left: len(accounts)}
+	c.pending[m.Request] = p
+	c.send(p)
+}
+
+// send sends a request as a whole. The caller holds c.mu.
+func (c *Client) send(p *pendingRun) {
+	p.out = len(p.msg.Accounts)
+	c.outstanding += p.out
+	c.sys.Send(p.trace, c.storage, p.msg)
+}
+
+// sendAgain sends what was lost, as far as there is credit: a request goes as a whole, with accounts
+// that were answered before, so that all of them may be more than fit. The caller holds c.mu.
+func (c *Client) sendAgain() {
+	for len(c.again) > 0 {
+		p := c.pending[c.again[0]]
+		if p != nil && c.outstanding > 0 && c.outstanding+len(p.msg.Accounts) > c.credit {
+			return
+		}
+		c.again = c.again[1:]
+		if p != nil {
+			c.send(p)
+		}
+	}
 }
 
 // CreditWaits is how often Build has had no credit, and how long it waited for it in all.
@@ -229,9 +253,11 @@ func (c *Client) credited(m *messages.StorageCredit) {
 			requests = append(requests, r)
 		}
 		sort.Slice(requests, func(i, j int) bool { return requests[i] < requests[j] })
-		for _, r := range requests {
-			c.sys.Send(c.pending[r].trace, c.storage, c.pending[r].msg)
+		c.again, c.outstanding = requests, 0
+		for _, p := range c.pending {
+			p.out = 0
 		}
+		c.sendAgain()
 		if c.accounts != nil {
 			c.sys.Send(c.accountsTrace, c.storage, c.accounts)
 		}
@@ -254,10 +280,14 @@ func (c *Client) answered(m *messages.StorageBuilt) {
 		c.onBuilt(results, m.Orphans)
 	}
 	c.change(func() {
-		c.outstanding -= len(results)
+		n := min(len(m.Results), p.out)
+		p.out -= n
+		c.outstanding -= n
 		if m.Done {
+			c.outstanding -= p.out
 			delete(c.pending, m.Request)
 		}
+		c.sendAgain()
 	})
 }
 
