@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -23,6 +24,7 @@ type checkpoint struct {
 	gen    *generation
 	cursor Cursor        // the state that it leads to
 	logged uint64        // the last log entry in it
+	run    func()        // does it, once
 	done   chan struct{} // closed when it has ended
 	err    error         // set before; the store has failed then
 }
@@ -56,10 +58,19 @@ func (s *Store) checkpointNow() error {
 		default:
 			return s.fail.err()
 		}
-		if <-running.done; running.err != nil {
-			return running.err
+		if err := s.ended(running); err != nil {
+			return err
 		}
 	}
+}
+
+// ended waits for a checkpoint, and says why it failed, if it did.
+func (s *Store) ended(c *checkpoint) error {
+	if s.opts.Background != nil {
+		c.run() // unless that was done, or is being done
+	}
+	<-c.done
+	return c.err
 }
 
 // due reports whether the newest generation is to go to tables. The caller holds s.writing.
@@ -74,11 +85,16 @@ func (s *Store) due() bool {
 // beginCheckpoint starts one of all that was committed. None runs. The caller holds s.writing.
 func (s *Store) beginCheckpoint() *checkpoint {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := &checkpoint{cursor: s.cursor, logged: s.logSeq, done: make(chan struct{})}
+	c.run = sync.OnceFunc(func() { s.runCheckpoint(c) })
 	c.gen = s.recent.freeze()
 	s.running = c
-	go s.runCheckpoint(c)
+	s.mu.Unlock()
+	if s.opts.Background != nil {
+		s.opts.Background(c.run)
+	} else {
+		go c.run()
+	}
 	return c
 }
 
@@ -101,8 +117,8 @@ func (s *Store) makeRoom(records int) error {
 			g.commits < 2*s.opts.CheckpointBlocks && g.room() >= records {
 			return nil
 		}
-		if <-running.done; running.err != nil {
-			return running.err
+		if err := s.ended(running); err != nil {
+			return err
 		}
 	}
 }
@@ -177,8 +193,11 @@ func (s *Store) inTables(at maybeCursor) error {
 	return err
 }
 
-// waitForCompactions bounds how far compactions lie behind.
+// waitForCompactions bounds how far compactions lie behind. A simulation has none.
 func (s *Store) waitForCompactions() {
+	if s.opts.Background != nil {
+		return
+	}
 	for s.db.Metrics().Levels[0].Sublevels >= maxSublevels {
 		select {
 		case <-s.fail.done:

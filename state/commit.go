@@ -159,7 +159,7 @@ func (s *Store) moveCursor(to Cursor, e *logEntry) error {
 	}
 	if s.due() {
 		if c := s.beginCheckpoint(); s.opts.CheckpointBlocks == 1 {
-			<-c.done
+			_ = s.ended(c)
 		}
 	}
 	return nil

@@ -69,6 +69,9 @@ type Options struct {
 	// Tune has the last word on how Pebble is opened. It is for simulations, which take away what
 	// Pebble does by itself and in its own time. Default: nothing.
 	Tune func(*pebble.Options)
+	// Background is given what a checkpoint does, to run it once when it likes; the store runs it
+	// itself where it has to wait for it. It is for simulations. Default: a goroutine.
+	Background func(run func())
 
 	// plain makes every block its own checkpoint and reads all of it through iterators that see all
 	// of Pebble, for tests to compare with.

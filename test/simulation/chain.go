@@ -17,10 +17,11 @@ type chain struct {
 	rng       *rand.Rand
 	addresses []common.Address // that this run's blocks touch
 	slots     []common.Hash
+	known     map[common.Hash]*block // all that were drawn
 }
 
 func newChain(rng *rand.Rand) *chain {
-	c := &chain{rng: rng}
+	c := &chain{rng: rng, known: map[common.Hash]*block{}}
 	for _, i := range rng.Perm(len(addressPool))[:4+rng.IntN(28)] {
 		c.addresses = append(c.addresses, addressPool[i].name)
 	}
@@ -80,6 +81,7 @@ func (c *chain) genesis() *block {
 	}
 	b.header = newHeader(0, common.Hash{}, b.world.root(), []byte{0xc0})
 	b.hash = b.header.Hash()
+	c.known[b.hash] = b
 	return b
 }
 
@@ -99,6 +101,7 @@ func (c *chain) next(parent *block) *block {
 	b.header = newHeader(parent.number()+1, parent.hash, b.world.root(), b.list)
 	b.header.Extra = []byte{byte(c.rng.IntN(256)), byte(c.rng.IntN(256))} // branches differ
 	b.hash = b.header.Hash()
+	c.known[b.hash] = b
 	return b
 }
 

@@ -25,6 +25,7 @@ type node struct {
 	bulk   *state.Bulk // nil: nothing is built
 	tree   *supervisor.Tree
 	views  []view
+	behind []func()    // checkpoints that have begun, and wait until somebody is drawn to go on with them
 	gaveUp atomic.Bool // an actor cannot be kept running
 	failed atomic.Bool // the store takes no more writes
 }
@@ -39,13 +40,16 @@ type view struct {
 func tune(o *pebble.Options) {
 	o.DisableAutomaticCompactions = true
 	o.DisableTableStats = true
+	o.L0StopWritesThreshold = 1000
 }
 
 func (r *run) storeOptions() state.Options {
 	return state.Options{
 		Dir: storeDir, FS: r.node.disk, AllowUnfinished: true, CacheBytes: state.MinCacheBytes,
 		MemTableBytes: memTableBytes, Logger: r.logger, Tune: tune,
-		OnFatal: func(error) { r.node.failed.Store(true) },
+		CheckpointBlocks: r.o.checkpoint,
+		OnFatal:          func(error) { r.node.failed.Store(true) },
+		Background:       func(run func()) { r.node.behind = append(r.node.behind, run) },
 	}
 }
 
@@ -155,7 +159,7 @@ func (r *run) end() {
 		r.disk = n.disk.after(r.diskRNG.IntN(2) == 0)
 	case n.disk.image != nil && errors.Is(err, state.ErrStoreFailed):
 		r.disk = n.disk.image
-	case n.disk.image != nil: // an error of closing: everything acknowledged was durable before
+	case r.faults.any() && r.excused(err): // everything acknowledged was durable before
 		r.disk = n.disk.after(true)
 	default:
 		r.fail("closing the store: %v", err)
@@ -197,13 +201,15 @@ type workerOptions struct {
 	apply   balactor.Options
 	storage storageactor.Options
 	window  int // blocks that are sent ahead of the answer
+	// checkpoint is after how many blocks the store makes a checkpoint.
+	checkpoint int
 }
 
 func (w workerOptions) String() string {
-	return fmt.Sprintf("apply %d workers, batches of %d, parallel from %d, queue %d, window %d; "+
+	return fmt.Sprintf("checkpoints after %d; apply %d workers, batches of %d, parallel from %d, queue %d, window %d; "+
 		"storage %d workers, %d flushers, %d buffers, large %d, split %d, parts %d, batch %d/%d, "+
 		"segment %d/%d/%d, credit %d",
-		w.apply.Workers, w.apply.BatchSlots, w.apply.ParallelAccounts, w.apply.MaxQueued, w.window,
+		w.checkpoint, w.apply.Workers, w.apply.BatchSlots, w.apply.ParallelAccounts, w.apply.MaxQueued, w.window,
 		w.storage.Workers, w.storage.Flushers, w.storage.Buffers, w.storage.LargeLeaves,
 		w.storage.SplitLeaves, w.storage.PartLeaves, w.storage.BatchAccounts, w.storage.BatchLeaves,
 		w.storage.SegmentAccounts, w.storage.SegmentLeaves, w.storage.SegmentBytes,
@@ -213,7 +219,7 @@ func (w workerOptions) String() string {
 func (r *run) drawOptions() workerOptions {
 	n := r.planRNG.IntN
 	w := workerOptions{
-		window: 1 + n(6),
+		window: 1 + n(6), checkpoint: []int{1, 1, 2, 3, 5, 9, 64}[n(7)],
 		apply: balactor.Options{
 			Workers: 1 + n(3), MaxQueued: 1 + n(6), BatchSlots: 1 + n(12), ParallelAccounts: 1 + n(6),
 		},

@@ -185,7 +185,8 @@ func (r *run) pump(done func() bool) {
 	r.halt()
 }
 
-// restart ends the process and starts the next one, which has to stand where the path says.
+// restart ends the process and starts the next one, which has to stand where the path says, once
+// it has done again what its log has.
 func (r *run) restart() {
 	for {
 		r.end()
@@ -194,25 +195,106 @@ func (r *run) restart() {
 			r.halt()
 		}
 		r.open()
-		c, built := r.node.store.Cursor()
-		if !built {
-			r.fail("I1: the store has lost its state, which was at %s", name(r.path[r.pos]))
-			r.halt()
-		}
-		at := r.place(r.path, c)
-		if at < r.pos {
-			r.fail("I1: the store stands at %v after a restart, %s was acknowledged", c,
-				name(r.path[r.pos]))
-		}
-		r.halt()
-		r.pos = at
-		r.faults.silent(func() { r.compareRows(r.node.store, r.path[at], "after a restart") })
+		at, end := r.found()
+		r.faults.silent(func() { r.compareRows(r.node.store, at, "after a restart") })
 		r.halt()
 		r.start()
-		if !r.over() {
-			return
+		if !r.recover(at) || r.over() {
+			continue
+		}
+		r.pos = end
+		r.faults.silent(func() { r.compareRows(r.node.store, r.path[end], "recovered") })
+		r.halt()
+		return
+	}
+}
+
+// found tells the block that an opened store stands at, and the place in the path that its log
+// leads to from there.
+func (r *run) found() (at *block, end int) {
+	c, built := r.node.store.Cursor()
+	if !built {
+		r.fail("I1: the store has lost its state, which was at %s", name(r.path[r.pos]))
+		r.halt()
+	}
+	if at = r.chain.known[c.Hash]; at == nil || cursorOf(at) != c {
+		r.fail("I1: the store stands at %v, which it was never given", c)
+		r.halt()
+	}
+	last := at
+	for _, l := range r.node.store.Logged() {
+		b := r.chain.known[l.Hash]
+		switch {
+		case b == nil:
+			r.fail("I1: the log has %v, which it was never given", l)
+		case l.Undone && b == last && b.parent != nil:
+			last = b.parent
+		case !l.Undone && b.parent == last:
+			last = b
+		default:
+			r.fail("I1: the log has %v behind %s", l, name(last))
+		}
+		r.halt()
+	}
+	end = r.place(r.path, cursorOf(last))
+	if end < r.pos {
+		r.fail("I1: the store and its log end at %s after a restart, %s was acknowledged",
+			name(last), name(r.path[r.pos]))
+	}
+	r.halt()
+	return at, end
+}
+
+// recover has the log's blocks applied and undone again, as balsa.Open does; false: the process
+// ended over it.
+func (r *run) recover(at *block) bool {
+	for _, l := range r.node.store.Logged() {
+		b := r.chain.known[l.Hash]
+		if b.parent == at {
+			stored, err := r.node.store.LoggedBlock(l)
+			if err != nil && !r.excused(err) {
+				r.fail("reading the log: %v", err)
+			}
+			if err != nil {
+				return false
+			}
+			if string(stored.BAL) != string(b.list) {
+				r.fail("the log has another list of %s", name(b))
+			}
+		}
+		to := b
+		if l.Undone {
+			to = b.parent
+		}
+		if !r.redo(b, to, l.Undone) {
+			return false
+		}
+		at = to
+	}
+	return true
+}
+
+// redo asks for one step of the log until it is done.
+func (r *run) redo(b, to *block, undo bool) bool {
+	for rounds := 0; rounds <= maxRounds; rounds++ {
+		done := false
+		if undo {
+			_, done = r.rewindRound([]*block{b, to}, 0)
+		} else {
+			at, _ := r.applyRound([]*block{b.parent, b}, 0)
+			done = at == 1
+		}
+		r.halt()
+		if r.over() {
+			return false
+		}
+		if done {
+			return true
 		}
 	}
+	r.fail("the log's %s cannot be done again", name(b))
+	r.halt()
+	return false
 }
 
 // quiet is a point at which nobody has anything to do: everything is compared.

@@ -39,14 +39,22 @@ func (s *scheduler) newMailbox() actor.Mailbox { return &mailbox{s: s} }
 // step delivers a message; false: there is none.
 func (s *scheduler) step() bool {
 	n := len(s.runnable)
-	if n == 0 {
-		return false
-	}
 	i := 0
 	if !s.dead {
-		i = s.rng.IntN(n)
+		behind := min(len(s.run.node.behind), 1)
+		if n+behind == 0 {
+			return false
+		}
+		i = s.rng.IntN(n + behind)
 		s.steps++
 		s.run.clock.now = s.run.clock.now.Add(time.Duration(1+s.steps%7) * time.Microsecond)
+		if i == n {
+			s.checkpoint(n + 1)
+			return true
+		}
+	}
+	if n == 0 {
+		return false
 	}
 	m := s.runnable[i]
 	s.runnable = slices.Delete(s.runnable, i, i+1)
@@ -56,6 +64,15 @@ func (s *scheduler) step() bool {
 	s.inside = nil
 	m.wake()
 	return true
+}
+
+// checkpoint goes on with what the store does behind the blocks.
+func (s *scheduler) checkpoint(of int) {
+	node := s.run.node
+	do := node.behind[0]
+	node.behind = node.behind[1:]
+	s.run.trace.step(s.steps, s.run.clock.now, "store", "checkpoint", of-1, of)
+	do()
 }
 
 // settle delivers all there is.
