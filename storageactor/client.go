@@ -36,7 +36,7 @@ type Client struct {
 	outstanding int
 	requests    uint64
 	pending     map[uint64]*pendingRun
-	again       []uint64                // lost with an incarnation, waiting for credit to be sent again
+	again       []uint64                // lost with an incarnation, not sent again for want of credit
 	accounts    *messages.BuildAccounts // in hand
 	// accountsTrace is the context of who asked for accounts.
 	accountsTrace context.Context
@@ -127,8 +127,9 @@ func (c *Client) send(p *pendingRun) {
 	c.sys.Send(p.trace, c.storage, p.msg)
 }
 
-// sendAgain sends what was lost, as far as there is credit: a request goes as a whole, with accounts
-// that were answered before, so that all of them may be more than fit. The caller holds c.mu.
+// sendAgain sends what was lost, as far as there is credit: a request goes as a whole, with
+// accounts that were answered before, so that all of them may be more than fit. The caller holds
+// c.mu.
 func (c *Client) sendAgain() {
 	for len(c.again) > 0 {
 		p := c.pending[c.again[0]]

@@ -267,7 +267,8 @@ func (c *builder) ask(upTo common.Hash, all bool) error {
 		}
 		accounts := c.accountsIn(piece)
 		if len(accounts) > 0 {
-			if err := c.wait(func() bool { return c.credit > c.outstanding() && len(c.again) == 0 }); err != nil {
+			room := func() bool { return c.credit > c.outstanding() && len(c.again) == 0 }
+			if err := c.wait(room); err != nil {
 				return err
 			}
 		}

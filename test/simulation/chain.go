@@ -177,7 +177,8 @@ func (c *chain) fields(row *bal.AccountChanges, post *account, txs int) {
 	if c.rng.IntN(2) == 0 {
 		for _, i := range c.indices(txs) {
 			post.balance.SetUint64(uint64(c.rng.IntN(2) * c.rng.IntN(1<<30)))
-			row.BalanceChanges = append(row.BalanceChanges, bal.BalanceChange{Index: i, Balance: post.balance})
+			row.BalanceChanges = append(row.BalanceChanges,
+				bal.BalanceChange{Index: i, Balance: post.balance})
 		}
 	}
 	if c.rng.IntN(3) == 0 {

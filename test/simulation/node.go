@@ -25,7 +25,7 @@ type node struct {
 	bulk   *state.Bulk // nil: nothing is built
 	tree   *supervisor.Tree
 	views  []view
-	behind []func()    // checkpoints that have begun, and wait until somebody is drawn to go on with them
+	behind []func()    // checkpoints that have begun, and wait until they are drawn
 	gaveUp atomic.Bool // an actor cannot be kept running
 	failed atomic.Bool // the store takes no more writes
 }
@@ -144,8 +144,8 @@ func (r *run) stopActors() {
 	n.tree = nil
 }
 
-// end ends the process, and gives the disk to the next one. Where the end was no fault of the disk's
-// it is an orderly one, after which nothing may be lost.
+// end ends the process, and gives the disk to the next one. Where the end was no fault of the
+// disk's it is an orderly one, after which nothing may be lost.
 func (r *run) end() {
 	n := r.node
 	r.checkLetters()
@@ -206,10 +206,12 @@ type workerOptions struct {
 }
 
 func (w workerOptions) String() string {
-	return fmt.Sprintf("checkpoints after %d; apply %d workers, batches of %d, parallel from %d, queue %d, window %d; "+
+	return fmt.Sprintf("checkpoints after %d; window %d; "+
+		"apply %d workers, batches of %d, parallel from %d, queue %d; "+
 		"storage %d workers, %d flushers, %d buffers, large %d, split %d, parts %d, batch %d/%d, "+
 		"segment %d/%d/%d, credit %d",
-		w.checkpoint, w.apply.Workers, w.apply.BatchSlots, w.apply.ParallelAccounts, w.apply.MaxQueued, w.window,
+		w.checkpoint, w.window,
+		w.apply.Workers, w.apply.BatchSlots, w.apply.ParallelAccounts, w.apply.MaxQueued,
 		w.storage.Workers, w.storage.Flushers, w.storage.Buffers, w.storage.LargeLeaves,
 		w.storage.SplitLeaves, w.storage.PartLeaves, w.storage.BatchAccounts, w.storage.BatchLeaves,
 		w.storage.SegmentAccounts, w.storage.SegmentLeaves, w.storage.SegmentBytes,

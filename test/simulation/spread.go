@@ -25,8 +25,8 @@ const childEnv = "BALSA_SIMULATION_SEEDS"
 // gcPercent trades memory, of which a run takes little, for time.
 const gcPercent = 400
 
-// Child runs what the parent process asks for; false: there is none, this is no child. Programs that
-// call Spread call it first and end where it is true.
+// Child runs what the parent process asks for; false: there is none, this is no child. Programs
+// that call Spread call it first and end where it is true.
 func Child() bool {
 	var s Seeds
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv)), &s); err != nil {
