@@ -121,8 +121,9 @@ const closeTimeout = 10 * time.Second
 func storeOptions(o Options, mustExist bool) state.Options {
 	return state.Options{
 		Dir: o.Dir, FS: o.FS, ReadOnly: o.ReadOnly, MustExist: mustExist, NoSync: o.NoSync,
-		CacheBytes: o.CacheBytes, CheckpointBlocks: o.CheckpointBlocks,
-		CheckpointBytes: o.CheckpointBytes, Logger: o.Logger, OnFatal: o.OnFatal,
+		CacheBytes: o.CacheBytes, History: uint64(max(o.History, 0)),
+		CheckpointBlocks: o.CheckpointBlocks,
+		CheckpointBytes:  o.CheckpointBytes, Logger: o.Logger, OnFatal: o.OnFatal,
 	}
 }
 

@@ -18,6 +18,13 @@ import (
 // StorageOptions say how the StorageActor works: see storageactor.Options.
 type StorageOptions = storageactor.Options
 
+const (
+	// AllHistory is an Options.History without end.
+	AllHistory = -1
+	// DefaultHistory is the default Options.History.
+	DefaultHistory = 256
+)
+
 // Options say where the state is and how the engine works. Only Dir has no default.
 type Options struct {
 	// Dir is the store's directory, on FS.
@@ -41,6 +48,10 @@ type Options struct {
 	// reached so many bytes; three times as much is the bound. Default: the store's, 64 and 128 MB.
 	CheckpointBlocks int
 	CheckpointBytes  int64
+	// History is for how many blocks below the cursor the engine can undo blocks (Rewind) and read
+	// older states (ViewAt). What only older blocks need is removed as new ones come: their headers,
+	// access lists and reverse diffs. AllHistory removes nothing. Default: 256.
+	History int
 	// ApplyTimeout bounds one Apply, and each step of a Rewind's request. Default: 10 minutes.
 	ApplyTimeout time.Duration
 	// Storage says how Import, Init and Rebuild build tries. Default: the StorageActor's.
@@ -84,12 +95,19 @@ func (o *Options) Validate() error {
 	if o.ApplyTimeout < 0 {
 		return fmt.Errorf("%w: ApplyTimeout must not be negative", ErrBadOptions)
 	}
+	if o.History < AllHistory {
+		return fmt.Errorf("%w: History: %d is neither AllHistory, 0 (automatic) nor positive",
+			ErrBadOptions, o.History)
+	}
 	storage := o.Storage // its defaults are filled in where it is used
 	if err := storage.Validate(); err != nil {
 		return fmt.Errorf("%w: Storage: %w", ErrBadOptions, err)
 	}
 	if err := o.Shadow.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadOptions, err)
+	}
+	if o.History == 0 {
+		o.History = DefaultHistory
 	}
 	if o.ApplyTimeout == 0 {
 		o.ApplyTimeout = 10 * time.Minute

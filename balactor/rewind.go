@@ -25,8 +25,8 @@ func undoOf(w *wanted, sn *state.Snapshot, cursor state.Cursor, to common.Hash, 
 		return nil, err
 	}
 	if !known || target >= cursor.Number {
-		return nil, fmt.Errorf("%w: the cursor is block %d (%s)",
-			ErrNotAncestor, cursor.Number, cursor.Hash)
+		return nil, fmt.Errorf("%w, or older than the history that the store keeps: the cursor is "+
+			"block %d (%s)", ErrNotAncestor, cursor.Number, cursor.Hash)
 	}
 	last := cursor.Number
 	if whole {

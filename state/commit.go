@@ -54,8 +54,21 @@ func (s *Store) commit(expect Cursor, b Block, l *Layer) error {
 	}
 	rows := *l
 	rows.Codes = codes
+	old, err := s.prune(e.number)
+	if err != nil {
+		return fmt.Errorf("begin of the history: %w", err)
+	}
 	to := Cursor{Number: e.number, Hash: b.Hash, Root: b.Header.Root}
-	return s.apply(to, &e, &rows, func(w *rowWriter) { w.newBlock(&e, &rows) })
+	err = s.apply(to, &e, &rows, func(w *rowWriter) {
+		w.newBlock(&e, &rows)
+		for _, key := range old.keys {
+			w.block(key, nil)
+		}
+	})
+	if err == nil {
+		s.oldest = old.oldest
+	}
+	return err
 }
 
 // mayCommit says why no block can be written on top of expect, if so. The caller holds s.writing.

@@ -61,6 +61,12 @@ type Options struct {
 	// While it runs up to twice as much collects; then blocks wait for it. So three times as much is
 	// the bound, and one block. Default 128 MB, from 64 KB to 1 GB.
 	CheckpointBytes int64
+	// History is for how many blocks below the cursor the store keeps what undoes them, and their
+	// access lists and headers: a commit takes those of older ones away, from then on the store is as
+	// one that was built there. Blocks are not undone beyond it, and older states not read. Where
+	// blocks were undone, as many fewer are left until as many new ones are there. Default 0: it
+	// keeps them all.
+	History uint64
 	// Logger gets the store's and Pebble's log lines; nil discards them.
 	Logger *slog.Logger
 	// OnFatal is called once, on a goroutine of its own, when the store can no longer write; see

@@ -40,13 +40,12 @@ func (sn *Snapshot) At(ctx context.Context, number uint64) (*Past, error) {
 	case number > c.Number:
 		return nil, fmt.Errorf("state at block %d: %w: the cursor is %v", number, ErrUnknownBlock, c)
 	}
-	first, err := sn.oldest()
-	if err != nil {
+	if _, known, err := sn.BlockHash(number); err != nil {
 		return nil, err
-	}
-	if number < first {
-		return nil, fmt.Errorf("state at block %d: %w: it begins at block %d", number, ErrNoHistory,
-			first)
+	} else if !known {
+		first, err := sn.oldest()
+		return nil, errors.Join(fmt.Errorf("state at block %d: %w: it begins at block %d", number,
+			ErrNoHistory, first), err)
 	}
 	p := &Past{sn: sn, at: c, accounts: map[common.Hash][]byte{},
 		slots:   map[common.Hash]map[common.Hash][]byte{},

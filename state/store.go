@@ -31,6 +31,7 @@ type Store struct {
 	logSeq  uint64        // the log entry that leads to the cursor
 	logEnd  uint64        // the last log entry
 	trimmed uint64        // log entries up to this one are removed
+	oldest  oldestBlock   // once it was looked for
 
 	// mu guards the fields below. It may be taken while writing is held, not the other way round.
 	mu      sync.Mutex

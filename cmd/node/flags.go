@@ -17,6 +17,7 @@ const (
 	flagCache        = "cache.mib"
 	flagCheckBlocks  = "checkpoint.blocks"
 	flagCheckBytes   = "checkpoint.bytes"
+	flagHistory      = "history"
 	flagJSON         = "json"
 	flagLogFormat    = "log.format"
 	flagVerbosity    = "verbosity"
@@ -108,6 +109,21 @@ func checkpointBytesFlag() cli.Flag {
 	}
 }
 
+func historyFlag() cli.Flag {
+	return &cli.IntFlag{
+		Name: flagHistory, Sources: env(flagHistory), Value: balsa.DefaultHistory,
+		Usage: "blocks below the cursor that can be undone and read; what older ones need is removed; " +
+			"-1: nothing is",
+		Validator: func(n int) error {
+			if n == 0 {
+				return fmt.Errorf("--%s 0: want a number of blocks, or -1", flagHistory)
+			}
+			o := balsa.Options{Dir: "x", History: n}
+			return o.Validate()
+		},
+	}
+}
+
 func jsonFlag(what string) cli.Flag {
 	return &cli.BoolFlag{Name: flagJSON, Sources: env(flagJSON), Usage: what, DefaultText: "false"}
 }
@@ -119,6 +135,7 @@ func (s *session) engineOptions(c *cli.Command) balsa.Options {
 		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers),
 		CacheBytes: int64(c.Int(flagCache)) << 20, Storage: storageOptions(c),
 		CheckpointBlocks: c.Int(flagCheckBlocks), CheckpointBytes: c.Int64(flagCheckBytes),
-		Logger: s.log, TracerProvider: s.telemetry.TracerProvider(), Monitor: s.monitor,
+		History: c.Int(flagHistory), Logger: s.log,
+		TracerProvider: s.telemetry.TracerProvider(), Monitor: s.monitor,
 	}
 }

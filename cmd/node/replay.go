@@ -56,7 +56,7 @@ func (a *app) replayCommand() *cli.Command {
 			},
 			workersFlag(),
 			cacheFlag(),
-			checkpointBlocksFlag(), checkpointBytesFlag(),
+			checkpointBlocksFlag(), checkpointBytesFlag(), historyFlag(),
 			jsonFlag("print the summary as JSON"),
 		},
 		Action: a.action(1, anyNumber, replay),
