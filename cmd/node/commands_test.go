@@ -120,8 +120,9 @@ func checkStatus(t *testing.T, dir string, cursor cursorJSON, accounts, slots, b
 		t.Errorf("%d branch rows, verify compared %d", n, branches)
 	}
 	want := rowCounts{
-		Accounts: accounts, Slots: slots, Codes: codes, Headers: sampleBlocks + 1,
-		AccessLists: sampleBlocks, ReverseDiffs: sampleBlocks,
+		Accounts: accounts, Slots: slots, Codes: codes,
+		Headers: balsa.DefaultHistory + 1, AccessLists: balsa.DefaultHistory,
+		ReverseDiffs:    balsa.DefaultHistory,
 		AccountBranches: got.AccountBranches, StorageBranches: got.StorageBranches,
 	}
 	if got != want {

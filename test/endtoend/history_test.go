@@ -2,6 +2,7 @@ package endtoend
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/balsa-sync/balsa"
@@ -92,6 +93,37 @@ func TestHistoryIsCutWhenItIsSet(t *testing.T) {
 	n.apply(b.Blocks[11])
 	b.checkPast(t, n.engine, 9, func() bool { return true })
 	n.verify()
+}
+
+// What a crash loses is neither a block nor what is needed to undo or read the last ones.
+func TestACrashKeepsTheHistory(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(77, 0))
+	b := newBranch(t, generate(t, "mix", 77, unlessRace(40, 15), 5))
+	fresh := historyNode(t, b.Chain, 5)
+	disk := state.NewCrashFS()
+	o := balsa.Options{Workers: 2, History: 5, CheckpointBlocks: 4, FS: disk}
+	n := newNodeAt(t, genesisOf(b.Chain), o)
+	for at := 0; at < len(b.Blocks); {
+		next := min(at+rng.IntN(8), len(b.Blocks))
+		n.apply(b.Blocks[at:next]...)
+		if down := rng.IntN(4); next >= 8 && down > 0 { // undone and done again before the crash
+			n.rewind(b.Chain, uint64(next-down))
+			n.apply(b.Blocks[next-down : next]...)
+		}
+		fresh.apply(b.Blocks[at:next]...)
+		at = next
+		disk = disk.Crash()
+		n.close() // on the disk that is gone
+		n = onDisk(t, disk, o)
+		if got := n.engine.Cursor(); got.Number != uint64(at) {
+			t.Fatalf("the cursor is %v after a crash at block %d", got, at)
+		}
+		sameRows(t, n.rows(), fresh.rows())
+		number := uint64(max(at-rng.IntN(6), 0))
+		b.checkPast(t, n.engine, number, func() bool { return rng.IntN(4) == 0 })
+		n.verify()
+	}
 }
 
 // Branches back and forth, within the history and to its very begin.
