@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rlp"
 
+	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/internal/blockfile"
 	"github.com/balsa-sync/balsa/state"
 )
