@@ -98,8 +98,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.tree, err = supervisor.Start(ctx, supervisor.Config{
 		Actors: actors.Options{Name: "balsa", AskTimeout: o.ApplyTimeout},
 		Store:  store, Tracer: tracer, Logger: o.Logger,
-		BalApply: balactor.Options{Workers: o.Workers}, OnFatal: o.OnFatal, Monitor: o.Monitor,
-		Shadow: shadow,
+		BalApply: balactor.Options{Workers: o.Workers, Apply: o.Apply},
+		OnFatal:  o.OnFatal, Monitor: o.Monitor, Shadow: shadow,
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())

@@ -15,6 +15,16 @@ import (
 	"github.com/balsa-sync/balsa/telemetry"
 )
 
+// Apply is a way from a block access list to the block's state.
+type Apply = balactor.Apply
+
+// The ways to apply a block. They give the same results; the journaled one is there to be measured
+// against.
+const (
+	ApplyBulk      = balactor.ApplyBulk
+	ApplyJournaled = balactor.ApplyJournaled
+)
+
 // StorageOptions say how the StorageActor works: see storageactor.Options.
 type StorageOptions = storageactor.Options
 
@@ -35,6 +45,8 @@ type Options struct {
 	ReadOnly bool
 	// Workers is how many AccountBatch actors share a block's work. Default: GOMAXPROCS.
 	Workers int
+	// Apply says how block access lists become new values: see balactor.Apply. Default: ApplyBulk.
+	Apply Apply
 	// NoSync acknowledges a block before it is on the disk: after a crash of the machine, not of the
 	// process, the last blocks may be missing; the store is whole all the same. Otherwise Apply
 	// returns when the block's header and access list are on the disk, and Open applies it again after
@@ -78,6 +90,9 @@ func (o *Options) Validate() error {
 	if o.Workers < 0 || o.Workers > balactor.MaxWorkers {
 		return fmt.Errorf("%w: Workers: %d is not between 0 (automatic) and %d",
 			ErrBadOptions, o.Workers, balactor.MaxWorkers)
+	}
+	if o.Apply > ApplyJournaled {
+		return fmt.Errorf("%w: Apply: there is no way %d", ErrBadOptions, o.Apply)
 	}
 	if o.CacheBytes != 0 && o.CacheBytes < state.MinCacheBytes {
 		return fmt.Errorf("%w: CacheBytes: %d is neither 0 (automatic) nor at least %d",

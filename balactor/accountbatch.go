@@ -28,6 +28,8 @@ func (a *accountBatch) Receive(c actor.Context) {
 		a.cfg.onMessage(c.Message())
 	}
 	switch m := c.Message().(type) {
+	case *messages.ReadParent:
+		c.Send(m.ReplyTo, a.readParent(c, m))
 	case *messages.UpdateStorage:
 		start := a.cfg.System.Clock().Now()
 		out := a.updateStorage(c, m)
@@ -67,24 +69,54 @@ func (a *accountBatch) updateStorage(c actor.Context, m *messages.UpdateStorage)
 	if err != nil {
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}
-	a.spans(c, start, done)
+	a.spans(c, start, done, m.Journaled == nil)
 	return done
 }
 
-// spans writes the job's two spans once it is done: its halves are told apart by what it measured.
-func (a *accountBatch) spans(c actor.Context, start time.Time, done *messages.StorageUpdated) {
+func (a *accountBatch) readParent(c actor.Context, m *messages.ReadParent) any {
+	r, err := m.Snapshot.NewReader()
+	if err != nil {
+		return &messages.JobFailed{Job: m.Job, Err: err}
+	}
+	defer r.Close()
+	clock := a.cfg.System.Clock()
+	start := clock.Now()
+	done, err := readParent(storeParent{r, m.Snapshot}, m)
+	if err != nil {
+		return &messages.JobFailed{Job: m.Job, Err: err}
+	}
+	end := clock.Now()
+	done.Warmup = end.Sub(start)
+	_, span := a.cfg.Tracer.Start(actors.Ctx(c), telemetry.SpanBALWarmup, trace.WithTimestamp(start),
+		trace.WithAttributes(attribute.Int(telemetry.AttrAccounts, len(done.Accounts))))
+	span.End(trace.WithTimestamp(end))
+	return done
+}
+
+// spans writes the job's spans once it is done: its parts are told apart by what it measured.
+func (a *accountBatch) spans(c actor.Context, start time.Time, done *messages.StorageUpdated,
+	read bool) {
 	ctx := actors.Ctx(c)
 	if !trace.SpanFromContext(ctx).IsRecording() && !trace.SpanContextFromContext(ctx).IsSampled() {
 		return
 	}
-	warm := start.Add(done.Warmup)
 	attrs := trace.WithAttributes(
 		attribute.Int(telemetry.AttrAccounts, len(done.Accounts)),
 		attribute.Int(telemetry.AttrSlots, len(done.Slots)))
-	_, span := a.cfg.Tracer.Start(ctx, telemetry.SpanBALWarmup, trace.WithTimestamp(start), attrs)
-	span.End(trace.WithTimestamp(warm))
-	_, span = a.cfg.Tracer.Start(ctx, telemetry.SpanStorageRoots, trace.WithTimestamp(warm), attrs)
-	span.End(trace.WithTimestamp(warm.Add(done.Roots)))
+	for _, part := range [...]struct {
+		name string
+		took time.Duration
+	}{
+		{telemetry.SpanBALWarmup, done.Warmup}, {telemetry.SpanBALApply, done.Apply},
+		{telemetry.SpanStorageRoots, done.Roots},
+	} {
+		if part.name == telemetry.SpanBALWarmup && !read {
+			continue // it was a job of its own
+		}
+		_, span := a.cfg.Tracer.Start(ctx, part.name, trace.WithTimestamp(start), attrs)
+		start = start.Add(part.took)
+		span.End(trace.WithTimestamp(start))
+	}
 }
 
 func (a *accountBatch) updateAccounts(_ actor.Context, m *messages.UpdateAccounts) any {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/attribute"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/balsa-sync/balsa/actors"
+	"github.com/balsa-sync/balsa/balactor/world"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/telemetry"
@@ -49,6 +51,9 @@ func Spec(cfg Config) (actors.Spec, error) {
 		New: func() actor.Actor {
 			a := &applyActor{
 				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h, updater: newUpdater(),
+			}
+			if cfg.Options.Apply == ApplyJournaled {
+				a.world = world.New(nil, lanes{})
 			}
 			incarnations++
 			return a
@@ -89,6 +94,7 @@ type applyActor struct {
 	core     *core
 	hold     *hold
 	updater  *updater
+	world    *world.State // of ApplyJournaled
 	children []*actor.PID
 }
 
@@ -111,7 +117,8 @@ func (a *applyActor) Receive(c actor.Context) {
 		a.run(c, request{apply: m, trace: actors.Ctx(c)})
 	case *messages.Rewind:
 		a.run(c, request{rewind: m, trace: actors.Ctx(c)})
-	case *messages.StorageUpdated, *messages.AccountsUpdated, *messages.JobFailed:
+	case *messages.StorageUpdated, *messages.AccountsUpdated, *messages.JobFailed,
+		*messages.ParentRead:
 		a.run(c, m)
 	case actors.ChildRestarted:
 		if i := a.index(m.Child); i >= 0 {
@@ -175,6 +182,8 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 		return a.prepare(e.block)
 	case handOut:
 		a.handOut(c, e)
+	case journalBlock:
+		return a.journal(e.block)
 	case updateWhole:
 		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
 			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
@@ -198,6 +207,8 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 
 func (a *applyActor) handOut(c actor.Context, e handOut) {
 	switch m := e.msg.(type) {
+	case *messages.ReadParent:
+		m.ReplyTo = c.Self()
 	case *messages.UpdateStorage:
 		m.ReplyTo = c.Self()
 	case *messages.UpdateAccounts:
@@ -254,7 +265,11 @@ func (a *applyActor) prepare(b *block) prepared {
 	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanBALDecode)
 	defer span.End()
 	var p prepared
-	if b.request.apply != nil {
+	switch {
+	case b.request.apply != nil && a.world != nil:
+		p.journal, p.err = decodeJournal(b.request.apply)
+		return p
+	case b.request.apply != nil:
 		p.targets, p.err = decodeBlock(b.request.apply)
 		return p
 	}
@@ -276,6 +291,17 @@ func (a *applyActor) handOver(b *block) {
 		Header: m.Header, Hash: b.hash, BAL: m.BAL, Transactions: m.Transactions,
 		Root: b.root, Accounts: b.layer.Accounts,
 	}, a.cfg.Store)
+}
+
+// journal takes a block through the journaled world state.
+func (a *applyActor) journal(b *block) (j journaled) {
+	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanBALApply)
+	defer span.End()
+	clock := a.cfg.System.Clock()
+	start := clock.Now()
+	j.changes, j.err = applyJournal(a.world, storeParent{a.hold.reader, b.parent.snapshot}, b)
+	j.took = clock.Now().Sub(start)
+	return j
 }
 
 func (a *applyActor) store(b *block) stored {
@@ -303,6 +329,7 @@ func (a *applyActor) release(b *block) {
 			attribute.String(telemetry.AttrBlockHash, b.hash.Hex()),
 			attribute.Int(telemetry.AttrAccounts, len(b.layer.Accounts)),
 			attribute.Int(telemetry.AttrSlots, len(b.layer.Slots)))
+		s.SetAttributes(phaseAttributes(a.cfg.Options.Apply, b)...)
 		if h := b.header(); h != nil {
 			s.SetAttributes(attribute.Int64(telemetry.AttrBlockNumber, h.Number.Int64()))
 		}
@@ -311,4 +338,24 @@ func (a *applyActor) release(b *block) {
 		}
 	}
 	a.hold.close(a.cfg.Logger)
+}
+
+// phaseAttributes say where a block's time went.
+func phaseAttributes(how Apply, b *block) []attribute.KeyValue {
+	p := &b.phases
+	attrs := make([]attribute.KeyValue, 0, 7)
+	if b.request.apply != nil {
+		attrs = append(attrs, attribute.String(telemetry.AttrApply, how.String()))
+	}
+	for _, x := range [...]struct {
+		name string
+		took time.Duration
+	}{
+		{telemetry.AttrDecode, p.Decode}, {telemetry.AttrWarmup, p.Warmup},
+		{telemetry.AttrApplySeconds, p.Apply}, {telemetry.AttrStorageRoots, p.StorageRoots},
+		{telemetry.AttrAccountRoot, p.AccountRoot}, {telemetry.AttrCommit, p.Commit},
+	} {
+		attrs = append(attrs, attribute.Float64(x.name, x.took.Seconds()))
+	}
+	return attrs
 }

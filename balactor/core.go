@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/balsa-sync/balsa/balactor/world"
 	"github.com/balsa-sync/balsa/internal/invariants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
@@ -22,6 +23,9 @@ import (
 //
 //	open -> prepare -> storage jobs -> account jobs | whole -> join -> root check -> hand over
 //	     -> commit -> reply
+//
+// With ApplyJournaled a block goes from prepare through read jobs and the journal to its storage
+// jobs.
 //
 // A Rewind goes from open to commit once a block.
 type core struct {
@@ -57,6 +61,7 @@ type worker struct {
 type job struct {
 	attempt int
 	done    bool
+	read    *messages.ReadParent
 	storage *messages.UpdateStorage
 	account *messages.UpdateAccounts
 }
@@ -70,11 +75,13 @@ type block struct {
 	parent  *parentOpened
 
 	targets  []messages.AccountTarget
+	journal  *journal // of a block that goes through the journal
 	jobs     []job
 	next     int // first job not handed out yet
 	again    []int
 	out      int // handed out and not answered
 	left     int // not done
+	reads    []*messages.ParentRead
 	storage  []*messages.StorageUpdated
 	accounts []*messages.AccountsUpdated
 	changes  []trie.Change
@@ -82,7 +89,8 @@ type block struct {
 	root   common.Hash
 	layer  state.Layer
 	phases messages.Phases
-	mark   time.Time // start of the phase in hand
+	spent  []messages.Phases // by worker: what they do side by side
+	mark   time.Time         // start of the phase in hand
 	failed error
 	undone int // blocks undone by the request before this pass
 }
@@ -102,6 +110,8 @@ type (
 		worker int
 		msg    any
 	}
+	// journalBlock takes a block through the journaled world state. Answers journaled.
+	journalBlock struct{ block *block }
 	// updateWhole updates the account trie in the actor itself. Answers accountsReady.
 	updateWhole struct{ block *block }
 	// join puts the parts of the account trie together. Answers accountsReady.
@@ -137,6 +147,12 @@ type (
 	}
 	prepared struct {
 		targets []messages.AccountTarget
+		journal *journal // in place of targets: the block goes through the journal
+		err     error
+	}
+	journaled struct {
+		changes *world.Changes
+		took    time.Duration
 		err     error
 	}
 	accountsReady struct {
@@ -171,6 +187,10 @@ func (c *core) step(now time.Time, m any) []any {
 		return c.opened(now, &m)
 	case prepared:
 		return c.prepared(now, m)
+	case *messages.ParentRead:
+		return c.parentRead(now, m)
+	case journaled:
+		return c.journaled(now, m)
 	case *messages.StorageUpdated:
 		return c.storageUpdated(now, m)
 	case *messages.AccountsUpdated:
@@ -204,7 +224,8 @@ func (c *core) start(now time.Time, r request, undone int) []any {
 		invariants.Check(!c.workers[w].busy, "worker %d is busy between two passes", w)
 	}
 	c.blocks++
-	b := &block{id: c.blocks, request: r, started: now, mark: now, undone: undone}
+	b := &block{id: c.blocks, request: r, started: now, mark: now, undone: undone,
+		spent: make([]messages.Phases, len(c.workers))}
 	c.cur = b
 	if r.apply != nil {
 		if err := checkHeader(r.apply.Header); err != nil {
@@ -248,6 +269,9 @@ func (c *core) prepared(now time.Time, m prepared) []any {
 	if m.err != nil {
 		return c.finish(now, m.err)
 	}
+	if b.journal = m.journal; b.journal != nil {
+		return c.readJobs(now)
+	}
 	b.targets = m.targets
 	for i, run := range split(m.targets, len(c.workers), c.opts.BatchSlots) {
 		b.jobs = append(b.jobs, job{storage: &messages.UpdateStorage{
@@ -256,6 +280,12 @@ func (c *core) prepared(now time.Time, m prepared) []any {
 			Snapshot: b.parent.snapshot, Targets: run,
 		}})
 	}
+	return c.storageJobs(now)
+}
+
+// storageJobs hands the block's storage jobs out.
+func (c *core) storageJobs(now time.Time) []any {
+	b := c.cur
 	b.left = len(b.jobs)
 	b.storage = make([]*messages.StorageUpdated, len(b.jobs))
 	if b.left == 0 {
@@ -295,7 +325,12 @@ func (c *core) handOut(effects []any) []any {
 
 // message makes the job's message; a job handed out again is a new message.
 func (j *job) message() any {
-	if j.storage != nil {
+	switch {
+	case j.read != nil:
+		m := *j.read
+		m.Job.Attempt = j.attempt
+		return &m
+	case j.storage != nil:
 		m := *j.storage
 		m.Job.Attempt = j.attempt
 		return &m
@@ -307,21 +342,21 @@ func (j *job) message() any {
 
 // answered settles a job's answer with its worker. ok is false for answers of an earlier pass or
 // attempt, which mean nothing any more.
-func (c *core) answered(of messages.Job) (ok bool) {
+func (c *core) answered(of messages.Job) (worker int, ok bool) {
 	b := c.cur
 	if b == nil || of.Block != b.id || of.Index >= len(b.jobs) {
-		return false
+		return 0, false
 	}
 	j := &b.jobs[of.Index]
 	if j.done || j.attempt != of.Attempt {
-		return false
+		return 0, false
 	}
 	for w := range c.workers {
 		if c.workers[w].busy && c.workers[w].job == of.Index {
 			c.workers[w].busy = false
 			b.out--
-			return true
+			return w, true
 		}
 	}
-	return false
+	return 0, false
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/balsa-sync/balsa/balactor/world"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
 )
@@ -20,8 +21,7 @@ var (
 	ErrBALHash = errors.New("the block access list does not hash to what its header says")
 	// ErrOrphanSlot: no execution produces such a list. Only code sets slots, an account with code is
 	// not empty, and since EIP-6780 what a transaction creates and destroys has no storage left.
-	ErrOrphanSlot = errors.New("the list leaves a slot to an account that does not exist " +
-		"afterwards")
+	ErrOrphanSlot    = world.ErrOrphanSlot
 	ErrUnknownParent = errors.New("the parent is not the cursor")
 	ErrWrongRoot     = errors.New("the state root differs from the header's")
 	ErrNotAncestor   = errors.New("the block is not an ancestor of the cursor")

@@ -22,6 +22,8 @@ type Options struct {
 	// by the workers in parts instead of whole. Default: 128; below that the hand-over costs more
 	// than it wins.
 	ParallelAccounts int
+	// Apply says how block access lists become new values. Default: ApplyBulk.
+	Apply Apply
 	// Restarts is how children are restarted. Default: the kit's.
 	Restarts actors.Restarts
 }
@@ -48,6 +50,8 @@ func (o *Options) Validate() error {
 		o.ParallelAccounts = 128
 	}
 	switch {
+	case o.Apply > ApplyJournaled:
+		return fmt.Errorf("apply: there is no way %d", o.Apply)
 	case o.Workers < 1 || o.Workers > MaxWorkers:
 		return fmt.Errorf("workers: %d is not between 1 and %d", o.Workers, MaxWorkers)
 	case o.MaxQueued < 1:

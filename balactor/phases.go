@@ -14,18 +14,20 @@ import (
 )
 
 func (c *core) storageUpdated(now time.Time, m *messages.StorageUpdated) []any {
-	if !c.answered(m.Job) {
+	w, ok := c.answered(m.Job)
+	if !ok {
 		return nil
 	}
 	b := c.cur
 	b.storage[m.Job.Index] = m
-	b.phases.Warmup = max(b.phases.Warmup, m.Warmup)
-	b.phases.StorageRoots = max(b.phases.StorageRoots, m.Roots)
+	spent := &b.spent[w]
+	spent.Warmup, spent.Apply = spent.Warmup+m.Warmup, spent.Apply+m.Apply
+	spent.StorageRoots += m.Roots
 	return c.jobDone(now, m.Job.Index, c.storageDone)
 }
 
 func (c *core) accountsUpdated(now time.Time, m *messages.AccountsUpdated) []any {
-	if !c.answered(m.Job) {
+	if _, ok := c.answered(m.Job); !ok {
 		return nil
 	}
 	c.cur.accounts[m.Job.Index] = m
@@ -48,7 +50,7 @@ func (c *core) jobDone(now time.Time, index int, then func(time.Time) []any) []a
 }
 
 func (c *core) jobFailed(now time.Time, m *messages.JobFailed) []any {
-	if !c.answered(m.Job) {
+	if _, ok := c.answered(m.Job); !ok {
 		return nil
 	}
 	return c.fail(now, m.Err)
@@ -93,6 +95,7 @@ func (c *core) drained(now time.Time) []any {
 func (c *core) storageDone(now time.Time) []any {
 	b := c.cur
 	b.mark = now
+	b.sideBySide()
 	for _, s := range b.storage {
 		b.layer.Accounts = append(b.layer.Accounts, s.Accounts...)
 		b.layer.Slots = append(b.layer.Slots, s.Slots...)
@@ -122,6 +125,20 @@ func (c *core) storageDone(now time.Time) []any {
 	b.left = len(b.jobs)
 	b.accounts = make([]*messages.AccountsUpdated, len(b.jobs))
 	return c.handOut(nil)
+}
+
+// sideBySide adds what the workers did to the block's phases.
+func (b *block) sideBySide() {
+	var most messages.Phases
+	for i := range b.spent {
+		s := &b.spent[i]
+		most.Warmup = max(most.Warmup, s.Warmup)
+		most.Apply = max(most.Apply, s.Apply)
+		most.StorageRoots = max(most.StorageRoots, s.StorageRoots)
+	}
+	b.phases.Warmup += most.Warmup
+	b.phases.Apply += most.Apply
+	b.phases.StorageRoots += most.StorageRoots
 }
 
 // accountsReady completes the layer and checks the root (I3).

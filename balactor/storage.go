@@ -10,7 +10,6 @@ import (
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
-	"github.com/balsa-sync/balsa/trie/keccak"
 )
 
 // parent is the state that a job's targets are applied to.
@@ -33,6 +32,7 @@ type storageRun struct {
 	updater  *updater
 	arena    arena
 	codes    map[common.Hash]bool // codes seen in this run
+	slots    [][]byte             // room for the parent's slots
 }
 
 // accountRun is one account on its way from pre to post.
@@ -40,41 +40,63 @@ type accountRun struct {
 	target       *messages.AccountTarget
 	pre, post    state.Account
 	existed      bool
-	absent       bool // afterwards
+	absent       bool     // afterwards
+	slots        [][]byte // as the parent has the target's slots
 	changes      []trie.Change
 	trie         int // the updater's number for its storage trie
 	emptyStorage bool
 }
 
-// updateStorage does the job: all reads first, in key order, then the tries.
+// updateStorage does the job: all reads first, in key order, then the new values, then the tries.
 func updateStorage(u *updater, p parent, m *messages.UpdateStorage, clock func() time.Time) (
 	*messages.StorageUpdated, error) {
 	u.begin(m.Ctx)
 	r := &storageRun{parent: p, updater: u, codes: map[common.Hash]bool{}}
 	r.out.Job = m.Job
 	r.accounts = make([]accountRun, len(m.Targets))
+	slots := 0
+	for i := range m.Targets {
+		slots += len(m.Targets[i].Slots)
+	}
+	r.slots = make([][]byte, slots)
 
 	start := clock()
-	for i := range m.Targets {
-		if err := u.wanted.item(); err != nil {
+	apply, warm := r.apply, start
+	if m.Journaled != nil {
+		apply = r.journaled(m.Journaled)
+	} else {
+		if err := r.each(m.Targets, r.read); err != nil {
 			return nil, err
 		}
-		if err := r.read(&r.accounts[i], &m.Targets[i]); err != nil {
-			return nil, fmt.Errorf("account %s: %w", nameOf(&m.Targets[i]), err)
-		}
+		warm = clock()
 	}
-	warm := clock()
+	if err := r.each(m.Targets, apply); err != nil {
+		return nil, err
+	}
+	applied := clock()
 	if err := r.roots(); err != nil {
 		return nil, err
 	}
-	for i := range r.accounts {
-		if err := r.finish(&r.accounts[i]); err != nil {
-			return nil, fmt.Errorf("account %s: %w", nameOf(r.accounts[i].target), err)
-		}
+	if err := r.each(m.Targets, r.finish); err != nil {
+		return nil, err
 	}
 	r.out.Branches = u.sink.sorted()
-	r.out.Warmup, r.out.Roots = warm.Sub(start), clock().Sub(warm)
+	r.out.Warmup, r.out.Apply, r.out.Roots = warm.Sub(start), applied.Sub(warm), clock().Sub(applied)
 	return &r.out, nil
+}
+
+// each calls f with every account.
+func (r *storageRun) each(targets []messages.AccountTarget, f func(*accountRun) error) error {
+	for i := range r.accounts {
+		if err := r.updater.wanted.item(); err != nil {
+			return err
+		}
+		r.accounts[i].target = &targets[i]
+		if err := f(&r.accounts[i]); err != nil {
+			return fmt.Errorf("account %s: %w", nameOf(&targets[i]), err)
+		}
+	}
+	return nil
 }
 
 // nameOf names an account as well as it is known.
@@ -85,28 +107,50 @@ func nameOf(t *messages.AccountTarget) string {
 	return t.Address.Hex()
 }
 
-// read takes an account and its slots as they stand, and works out its fields.
-func (r *storageRun) read(a *accountRun, t *messages.AccountTarget) (err error) {
-	a.target = t
+// read takes an account and its slots as they stand.
+func (r *storageRun) read(a *accountRun) (err error) {
+	t := a.target
 	if a.pre, a.existed, err = r.parent.Account(&t.Hash); err != nil {
 		return err
 	}
 	if !a.existed {
 		a.pre = state.NewAccount()
 	}
+	if a.pre.StorageRoot == trie.EmptyRoot || len(t.Slots) == 0 {
+		return nil
+	}
+	a.slots = r.slots[:len(t.Slots):len(t.Slots)]
+	r.slots = r.slots[len(t.Slots):]
+	for i := range t.Slots {
+		if err := r.updater.wanted.item(); err != nil {
+			return err
+		}
+		v, err := r.parent.Slot(&t.Hash, &t.Slots[i].Hash)
+		if err != nil {
+			return fmt.Errorf("slot with hash %s: %w", t.Slots[i].Hash, err)
+		}
+		a.slots[i] = r.arena.copy(v)
+	}
+	return nil
+}
+
+// apply works out an account's fields and slots.
+func (r *storageRun) apply(a *accountRun) error {
 	if err := r.fields(a); err != nil {
 		return err
 	}
 	a.emptyStorage = a.pre.StorageRoot == trie.EmptyRoot
-	if a.absent && !t.Exact {
-		for i := range t.Slots {
-			if t.Slots[i].Value != nil {
-				return fmt.Errorf("slot with hash %s: %w", t.Slots[i].Hash, ErrOrphanSlot)
-			}
-		}
-		return r.dropSlots(a)
+	t := a.target
+	if !a.absent || t.Exact {
+		r.changed(a)
+		return nil
 	}
-	return r.slots(a)
+	for i := range t.Slots {
+		if t.Slots[i].Value != nil {
+			return fmt.Errorf("slot with hash %s: %w", t.Slots[i].Hash, ErrOrphanSlot)
+		}
+	}
+	return r.dropSlots(a)
 }
 
 // fields sets the post-state's nonce, balance and code.
@@ -132,7 +176,8 @@ func (r *storageRun) fields(a *accountRun) (err error) {
 	if t.CodeSet {
 		a.post.CodeHash = state.EmptyCodeHash
 		if len(t.Code) > 0 {
-			if a.post.CodeHash, err = r.code(t.Code); err != nil {
+			a.post.CodeHash = t.CodeHash
+			if err = r.code(t.CodeHash, t.Code); err != nil {
 				return err
 			}
 		}
@@ -141,42 +186,32 @@ func (r *storageRun) fields(a *accountRun) (err error) {
 	return nil
 }
 
-// code returns the code's hash and notes the code where the store does not hold it yet.
-func (r *storageRun) code(code []byte) (common.Hash, error) {
-	hash := keccak.Sum(code)
+// code notes a code where the store does not hold it yet.
+func (r *storageRun) code(hash common.Hash, code []byte) error {
 	if r.codes[hash] {
-		return hash, nil
+		return nil
 	}
 	r.codes[hash] = true
 	held, err := r.parent.HasCode(hash)
 	if err == nil && !held {
 		r.out.Codes = append(r.out.Codes, state.CodeWrite{Hash: hash, Code: code})
 	}
-	return hash, err
+	return err
 }
 
-// slots keeps the slot changes that change something. After that a deletion implies that the slot
-// is there, and the trie's walk can tell a leaf without reading it.
-func (r *storageRun) slots(a *accountRun) error {
-	t := a.target
-	for i := range t.Slots {
-		if err := r.updater.wanted.item(); err != nil {
-			return err
-		}
-		s := &t.Slots[i]
+// changed keeps the slot changes that change something. After that a deletion implies that the
+// slot is there, and the trie's walk can tell a leaf without reading it.
+func (r *storageRun) changed(a *accountRun) {
+	for i := range a.target.Slots {
+		s := &a.target.Slots[i]
 		var pre []byte
-		if !a.emptyStorage {
-			v, err := r.parent.Slot(&t.Hash, &s.Hash)
-			if err != nil {
-				return fmt.Errorf("slot with hash %s: %w", s.Hash, err)
-			}
-			pre = r.arena.copy(v)
+		if a.slots != nil {
+			pre = a.slots[i]
 		}
 		if !bytes.Equal(pre, s.Value) {
 			r.change(a, s.Hash, pre, s.Value)
 		}
 	}
-	return nil
 }
 
 // dropSlots deletes every slot of an account that goes away (I5). Since EIP-6780 that is rare: an

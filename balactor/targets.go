@@ -21,6 +21,15 @@ const notAvailable = 0x80
 // it changes shall become (I3).
 func decodeBlock(m *messages.ApplyBlock) ([]messages.AccountTarget, error) {
 	w := &wanted{ctx: m.Ctx}
+	list, err := decodeList(m, w)
+	if err != nil {
+		return nil, err
+	}
+	return targetsOf(list.PostState(), w)
+}
+
+// decodeList checks a block access list against its header.
+func decodeList(m *messages.ApplyBlock, w *wanted) (*bal.AccessList, error) {
 	if m.Header.BlockAccessListHash == nil {
 		return nil, ErrPreAmsterdam
 	}
@@ -40,18 +49,14 @@ func decodeBlock(m *messages.ApplyBlock) ([]messages.AccountTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.err(); err != nil {
-		return nil, err
-	}
-	return targetsOf(list.PostState(), w)
+	return list, w.err()
 }
 
 // hashedAtOnce is how many keys are hashed between two looks at whether the block is still wanted.
 const hashedAtOnce = 1 << 14
 
-// targetsOf keys a post-state by hashes and puts it into their order. All keys of a block are
-// hashed together, in lanes.
-func targetsOf(post []bal.PostAccount, w *wanted) ([]messages.AccountTarget, error) {
+// keysOf hashes all keys of a post-state together, in lanes. The slots' are in its order.
+func keysOf(post []bal.PostAccount, w *wanted) (accountKeys, slotKeys []common.Hash, err error) {
 	var slots []common.Hash
 	addresses := make([]common.Address, len(post))
 	for i := range post {
@@ -60,17 +65,25 @@ func targetsOf(post []bal.PostAccount, w *wanted) ([]messages.AccountTarget, err
 			slots = append(slots, post[i].Slots[j].Slot)
 		}
 	}
-	accountKeys, slotKeys := make([]common.Hash, len(addresses)), make([]common.Hash, len(slots))
+	accountKeys, slotKeys = make([]common.Hash, len(addresses)), make([]common.Hash, len(slots))
 	keccak.SumAddresses(accountKeys, addresses)
 	for from := 0; from < len(slots); from += hashedAtOnce {
 		if err := w.err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		to := min(from+hashedAtOnce, len(slots))
 		keccak.SumSlots(slotKeys[from:to], slots[from:to])
 	}
+	return accountKeys, slotKeys, nil
+}
 
-	slab := make([]messages.SlotTarget, 0, len(slots))
+// targetsOf keys a post-state by hashes and puts it into their order.
+func targetsOf(post []bal.PostAccount, w *wanted) ([]messages.AccountTarget, error) {
+	accountKeys, slotKeys, err := keysOf(post, w)
+	if err != nil {
+		return nil, err
+	}
+	slab := make([]messages.SlotTarget, 0, len(slotKeys))
 	targets := make([]messages.AccountTarget, len(post))
 	for i := range post {
 		if err := w.item(); err != nil {
@@ -96,6 +109,7 @@ func targetsOf(post []bal.PostAccount, w *wanted) ([]messages.AccountTarget, err
 			Slots: own,
 		}
 	}
+	hashCodes(targets)
 	slices.SortFunc(targets, func(a, b messages.AccountTarget) int {
 		return bytes.Compare(a.Hash[:], b.Hash[:])
 	})
@@ -127,18 +141,23 @@ func targetsOfDiff(d *state.ReverseDiff) ([]messages.AccountTarget, error) {
 // split cuts targets into runs of about equal weight: at least one for each worker, and none much
 // heavier than the batch bound, which an account with many slots exceeds alone.
 func split(targets []messages.AccountTarget, workers, batch int) [][]messages.AccountTarget {
+	return cut(targets, func(t *messages.AccountTarget) int { return len(t.Slots) }, workers, batch)
+}
+
+// cut is split for anything with slots.
+func cut[T any](targets []T, slots func(*T) int, workers, batch int) [][]T {
 	total := 0
 	for i := range targets {
-		total += 1 + len(targets[i].Slots)
+		total += 1 + slots(&targets[i])
 	}
 	if total == 0 {
 		return nil
 	}
 	aim := min(batch, (total+workers-1)/workers)
-	var runs [][]messages.AccountTarget
+	var runs [][]T
 	from, weight := 0, 0
 	for i := range targets {
-		weight += 1 + len(targets[i].Slots)
+		weight += 1 + slots(&targets[i])
 		if weight >= aim {
 			runs = append(runs, targets[from:i+1])
 			from, weight = i+1, 0

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
+	"github.com/balsa-sync/balsa/balactor/world"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
 )
@@ -29,6 +30,8 @@ type AccountTarget struct {
 	Balance *uint256.Int
 	Code    []byte
 	CodeSet bool // with empty Code: the account has no code afterwards
+	// CodeHash is the hash of Code.
+	CodeHash common.Hash
 
 	Exact bool
 	Slim  []byte // slim account RLP; nil: absent
@@ -44,6 +47,38 @@ type Job struct {
 	Attempt int
 }
 
+// ParentSlot is a slot that a block changes, with the value that it has in the parent's state.
+type ParentSlot struct {
+	Key, Hash common.Hash // of the key
+	Value     common.Hash // in an answer
+}
+
+// ParentAccount is an account that a block changes, as it is in the parent's state.
+type ParentAccount struct {
+	Address common.Address
+	Hash    common.Hash   // of the address
+	Account state.Account // in an answer
+	Existed bool          // in an answer
+	Slots   []ParentSlot  // ascending by hash
+}
+
+// ReadParent asks an AccountBatch to read a run of accounts and slots as they stand, for a block
+// that is applied through the journal.
+type ReadParent struct {
+	Job      Job
+	Ctx      context.Context // its end fails the job; nil: never
+	Snapshot *state.Snapshot // the parent's state
+	Accounts []ParentAccount // ascending by hash
+	ReplyTo  *actor.PID
+}
+
+// ParentRead holds what a ReadParent asked for: the same accounts and slots, filled in.
+type ParentRead struct {
+	Job      Job
+	Accounts []ParentAccount
+	Warmup   time.Duration
+}
+
 // UpdateStorage asks an AccountBatch to read a run of accounts and slots as they stand, to update
 // their storage tries, and to work out the accounts' new state.
 type UpdateStorage struct {
@@ -51,7 +86,10 @@ type UpdateStorage struct {
 	Ctx      context.Context // its end fails the job; nil: never
 	Snapshot *state.Snapshot // the parent's state
 	Targets  []AccountTarget // ascending by hash
-	ReplyTo  *actor.PID
+	// Journaled is set for a block that went through the journal: what became of the accounts of
+	// Targets, one for one. They are read and worked out already.
+	Journaled []world.AccountChange
+	ReplyTo   *actor.PID
 }
 
 // StorageUpdated is what became of an UpdateStorage. All lists are ascending.
@@ -63,8 +101,9 @@ type StorageUpdated struct {
 	Branches []state.BranchWrite  // storage tries' rows
 	Codes    []state.CodeWrite    // codes that the store does not hold yet; may repeat across jobs
 	Storage  []common.Hash        // accounts whose storage root changed
-	Warmup   time.Duration
-	Roots    time.Duration
+	Warmup   time.Duration        // reading the parent's accounts and slots
+	Apply    time.Duration        // working out the new ones
+	Roots    time.Duration        // storage tries
 }
 
 // UpdateAccounts asks an AccountBatch to update the parts of the account trie below some nibbles

@@ -29,13 +29,15 @@ type ApplyBlock struct {
 	ReplyTo *actor.PID
 }
 
-// Phases says where a block's time went. Warmup and StorageRoots are the longest of any worker's,
-// because the workers run side by side.
+// Phases says where a block's time went, by the same measure whether it was applied in bulk or
+// through the journal. What workers do side by side counts as that of the worker that had the most
+// of it to do, phase by phase.
 type Phases struct {
-	Decode       time.Duration // decoding, structural rules, keys, post-state
-	Warmup       time.Duration // reads of the parent's accounts and slots
-	StorageRoots time.Duration
-	AccountRoot  time.Duration
+	Decode       time.Duration // hash, decoding, structural rules, keys
+	Warmup       time.Duration // waiting for reads of the parent's accounts and slots
+	Apply        time.Duration // from the parent's values to the block's
+	StorageRoots time.Duration // storage tries
+	AccountRoot  time.Duration // account trie
 	Commit       time.Duration
 	Total        time.Duration
 }

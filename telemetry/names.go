@@ -27,6 +27,15 @@ const (
 	AttrAccounts    = "balsa.accounts"   // accounts that the block changes
 	AttrSlots       = "balsa.slots"      // storage slots that the block changes
 
+	AttrApply = "balsa.block.apply" // bulk or journaled
+	// Seconds that a block's phases took.
+	AttrDecode       = "balsa.block.seconds.decode"
+	AttrWarmup       = "balsa.block.seconds.warmup"
+	AttrApplySeconds = "balsa.block.seconds.apply"
+	AttrStorageRoots = "balsa.block.seconds.storage_roots"
+	AttrAccountRoot  = "balsa.block.seconds.account_root"
+	AttrCommit       = "balsa.block.seconds.commit"
+
 	AttrPhase    = "balsa.storage.phase"    // storage or accounts
 	AttrKind     = "balsa.storage.kind"     // batch, large, range, survey or join
 	AttrSlot     = "balsa.storage.slot"     // the worker's number

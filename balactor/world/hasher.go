@@ -13,6 +13,8 @@ type Hasher interface {
 	Sum(data []byte) common.Hash
 	// SumSlots hashes each of in to the same place of out.
 	SumSlots(out, in []common.Hash)
+	// SumAll hashes each of in to the same place of out.
+	SumAll(out []common.Hash, in [][]byte)
 }
 
 // scalar hashes one message after the other.
@@ -44,5 +46,11 @@ func (s *scalar) Sum(data []byte) common.Hash {
 func (s *scalar) SumSlots(out, in []common.Hash) {
 	for i := range in {
 		out[i] = s.Sum(in[i][:])
+	}
+}
+
+func (s *scalar) SumAll(out []common.Hash, in [][]byte) {
+	for i := range in {
+		out[i] = s.Sum(in[i])
 	}
 }

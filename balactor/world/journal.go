@@ -63,7 +63,7 @@ func (s *State) Sweep() error {
 			continue // reverted, or there twice
 		}
 		o.touched = false
-		if o.nonce != 0 || !o.balance.IsZero() || s.codeHash(o) != EmptyCodeHash {
+		if o.nonce != 0 || !o.balance.IsZero() || s.hasCode(o) {
 			continue
 		}
 		if err := s.remove(o); err != nil {

@@ -29,6 +29,7 @@ type State struct {
 	slotAt  map[slotKey]int32 // into slots
 	slots   []slot
 	codes   []Code // the first two stand for parentCode and noCode
+	hashed  int    // codes with a hash; the others get theirs when one is asked for
 	codeAt  map[uint64]int32
 	seed    maphash.Seed
 
@@ -36,6 +37,8 @@ type State struct {
 	changes   []fieldEntry
 	writes    []slotEntry
 	snapshots []mark
+
+	accountRoom, slotRoom int // that the tables have had to have
 
 	last   common.Address // that object found
 	lastAt int32          // -1: none
@@ -101,25 +104,45 @@ func New(p Parent, h Hasher) *State {
 // afterwards.
 func (s *State) Reset(p Parent) {
 	s.parent = p
+	s.shrink()
 	clear(s.index)
 	clear(s.slotAt)
 	clear(s.codeAt)
 	clear(s.codes)
 	s.objects, s.slots, s.codes = s.objects[:0], s.slots[:0], append(s.codes[:0], Code{}, Code{})
-	s.codes[noCode].Hash = EmptyCodeHash
+	s.codes[noCode].Hash, s.hashed = EmptyCodeHash, int(firstCode)
 	s.touched, s.changes, s.writes = s.touched[:0], s.changes[:0], s.writes[:0]
 	s.snapshots, s.lastAt = s.snapshots[:0], -1
 }
+
+// shrink gives tables up that the last block hardly used: clearing one costs what it has room for.
+func (s *State) shrink() {
+	if n := len(s.objects); n*shrinkAt < s.accountRoom {
+		s.index, s.accountRoom = make(map[common.Address]int32, n), n
+	} else {
+		s.accountRoom = max(s.accountRoom, n)
+	}
+	if n := len(s.slots); n*shrinkAt < s.slotRoom {
+		s.slotAt, s.slotRoom = make(map[slotKey]int32, n), n
+	} else {
+		s.slotRoom = max(s.slotRoom, n)
+	}
+}
+
+// shrinkAt is how much more room than it used a table may have.
+const shrinkAt = 16
 
 // Grow makes room for that many more accounts and slots at once.
 func (s *State) Grow(accounts, slots int) {
 	if len(s.index) == 0 && cap(s.objects) < accounts {
 		s.index = make(map[common.Address]int32, accounts)
 		s.objects = make([]object, 0, accounts)
+		s.accountRoom = accounts
 	}
 	if len(s.slotAt) == 0 && cap(s.slots) < slots {
 		s.slotAt = make(map[slotKey]int32, slots)
 		s.slots = make([]slot, 0, slots)
+		s.slotRoom = slots
 	}
 }
 
@@ -196,7 +219,7 @@ func (s *State) slot(of int32, key common.Hash) (int32, error) {
 	return s.addSlot(of, v), nil
 }
 
-// codeOf finds or adds a code. Equal codes are hashed once.
+// codeOf finds or adds a code. Equal codes are one.
 func (s *State) codeOf(code []byte) int32 {
 	if len(code) == 0 {
 		return noCode
@@ -206,7 +229,7 @@ func (s *State) codeOf(code []byte) int32 {
 		return i
 	}
 	i := int32(len(s.codes))
-	s.codes = append(s.codes, Code{Hash: s.hasher.Sum(code), Code: code})
+	s.codes = append(s.codes, Code{Code: code})
 	s.codeAt[sum] = i
 	return i
 }
@@ -215,5 +238,27 @@ func (s *State) codeHash(o *object) common.Hash {
 	if o.code == parentCode {
 		return o.pre.CodeHash
 	}
+	if int(o.code) >= s.hashed {
+		s.hashCodes()
+	}
 	return s.codes[o.code].Hash
+}
+
+// hasCode is codeHash without hashing.
+func (s *State) hasCode(o *object) bool {
+	return o.code >= firstCode || o.code == parentCode && o.pre.CodeHash != EmptyCodeHash
+}
+
+// hashCodes hashes the codes that nobody asked the hash of yet, all together.
+func (s *State) hashCodes() {
+	var in [][]byte
+	for i := s.hashed; i < len(s.codes); i++ {
+		in = append(in, s.codes[i].Code)
+	}
+	out := make([]common.Hash, len(in))
+	s.hasher.SumAll(out, in)
+	for i := range out {
+		s.codes[s.hashed+i].Hash = out[i]
+	}
+	s.hashed = len(s.codes)
 }

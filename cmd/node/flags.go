@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/balsa-sync/balsa"
+	"github.com/balsa-sync/balsa/balactor"
 	"github.com/balsa-sync/balsa/telemetry"
 )
 
@@ -18,6 +19,7 @@ const (
 	flagCheckBlocks  = "checkpoint.blocks"
 	flagCheckBytes   = "checkpoint.bytes"
 	flagHistory      = "history"
+	flagApply        = "apply"
 	flagJSON         = "json"
 	flagLogFormat    = "log.format"
 	flagVerbosity    = "verbosity"
@@ -124,6 +126,17 @@ func historyFlag() cli.Flag {
 	}
 }
 
+func applyFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: flagApply, Sources: env(flagApply), Value: balsa.ApplyBulk.String(),
+		Usage: "how access lists become new values: bulk, or journaled to measure against",
+		Validator: func(name string) error {
+			_, err := balactor.ParseApply(name)
+			return err
+		},
+	}
+}
+
 func jsonFlag(what string) cli.Flag {
 	return &cli.BoolFlag{Name: flagJSON, Sources: env(flagJSON), Usage: what, DefaultText: "false"}
 }
@@ -131,8 +144,9 @@ func jsonFlag(what string) cli.Flag {
 // engineOptions are the options of an engine as the flags say. Flags that a command does not have
 // give their zero, which is the engine's own default.
 func (s *session) engineOptions(c *cli.Command) balsa.Options {
+	apply, _ := balactor.ParseApply(c.String(flagApply)) // the flag was validated
 	return balsa.Options{
-		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers),
+		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers), Apply: apply,
 		CacheBytes: int64(c.Int(flagCache)) << 20, Storage: storageOptions(c),
 		CheckpointBlocks: c.Int(flagCheckBlocks), CheckpointBytes: c.Int64(flagCheckBytes),
 		History: c.Int(flagHistory), Logger: s.log,

@@ -54,6 +54,7 @@ func (a *app) replayCommand() *cli.Command {
 				Usage: "do not wait for the disk at each block: faster, and a crash of the machine " +
 					"may cost the last blocks",
 			},
+			applyFlag(),
 			workersFlag(),
 			cacheFlag(),
 			checkpointBlocksFlag(), checkpointBytesFlag(), historyFlag(),
