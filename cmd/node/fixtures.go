@@ -29,6 +29,7 @@ func (a *app) fixturesCommand() *cli.Command {
 				Name: flagCodes, Sources: env(flagCodes), DefaultText: "those beside the tests",
 				Usage: "file of codes by hash, for tests as lines", TakesFile: true,
 			},
+			applyFlag(),
 			jsonFlag("print the results as JSON"),
 		},
 		Action: a.action(1, anyNumber, runFixtures),
@@ -38,7 +39,7 @@ func (a *app) fixturesCommand() *cli.Command {
 func runFixtures(ctx context.Context, c *cli.Command, s *session) error {
 	start, latest, done := time.Now(), time.Now(), 0
 	o := fixtures.Options{
-		Paths: c.Args().Slice(), Codes: c.StringSlice(flagCodes),
+		Paths: c.Args().Slice(), Codes: c.StringSlice(flagCodes), Apply: applyOf(c),
 		Done: func(r *fixtures.Result) {
 			done++
 			if now := time.Now(); now.Sub(latest) >= progressInterval {

@@ -137,6 +137,12 @@ func applyFlag() cli.Flag {
 	}
 }
 
+// applyOf is what applyFlag says; bulk for a command without it.
+func applyOf(c *cli.Command) balsa.Apply {
+	apply, _ := balactor.ParseApply(c.String(flagApply)) // the flag was validated
+	return apply
+}
+
 func jsonFlag(what string) cli.Flag {
 	return &cli.BoolFlag{Name: flagJSON, Sources: env(flagJSON), Usage: what, DefaultText: "false"}
 }
@@ -144,9 +150,8 @@ func jsonFlag(what string) cli.Flag {
 // engineOptions are the options of an engine as the flags say. Flags that a command does not have
 // give their zero, which is the engine's own default.
 func (s *session) engineOptions(c *cli.Command) balsa.Options {
-	apply, _ := balactor.ParseApply(c.String(flagApply)) // the flag was validated
 	return balsa.Options{
-		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers), Apply: apply,
+		Dir: c.String(flagDataDir), Workers: c.Int(flagWorkers), Apply: applyOf(c),
 		CacheBytes: int64(c.Int(flagCache)) << 20, Storage: storageOptions(c),
 		CheckpointBlocks: c.Int(flagCheckBlocks), CheckpointBytes: c.Int64(flagCheckBytes),
 		History: c.Int(flagHistory), Logger: s.log,

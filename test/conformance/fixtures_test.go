@@ -2,10 +2,12 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/internal/fixtures"
 )
 
@@ -44,12 +46,12 @@ func wantOf(test string) fixtures.Class {
 	return fixtures.RejectedRoot
 }
 
-func runFixtures(t *testing.T, paths ...string) []*fixtures.Result {
+func runFixtures(t *testing.T, how balsa.Apply, paths ...string) []*fixtures.Result {
 	t.Helper()
 	for i := range paths {
 		paths[i] = filepath.Join(Dir(t), "eip7928", paths[i])
 	}
-	results, err := fixtures.RunAll(context.Background(), fixtures.Options{Paths: paths})
+	results, err := fixtures.RunAll(context.Background(), fixtures.Options{Paths: paths, Apply: how})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +66,7 @@ func runFixtures(t *testing.T, paths ...string) []*fixtures.Result {
 func TestEveryBlockOfTheEIP7928FixturesComesOutAsItShould(t *testing.T) {
 	// The whole folder: the file of codes is found by itself, and the official files hold five of
 	// the tests again.
-	results := runFixtures(t, "")
+	results := runFixtures(t, balsa.ApplyBulk, "")
 	counts := make(map[fixtures.Class]int)
 	for _, r := range results {
 		for _, b := range r.Blocks {
@@ -95,7 +97,7 @@ func TestEveryBlockOfTheEIP7928FixturesComesOutAsItShould(t *testing.T) {
 }
 
 func TestOfficialFixtureFilesComeOutAsTheyShould(t *testing.T) {
-	results := runFixtures(t, "official")
+	results := runFixtures(t, balsa.ApplyBulk, "official")
 	got := make(map[fixtures.Class]int)
 	for _, r := range results {
 		for _, b := range r.Blocks {
@@ -106,5 +108,32 @@ func TestOfficialFixtureFilesComeOutAsTheyShould(t *testing.T) {
 	if len(results) != 5 || got[fixtures.Proven] != 2 || got[fixtures.RejectedRoot] != 2 ||
 		got[fixtures.OnlyExecution] != 1 {
 		t.Errorf("%d tests: %v", len(results), got)
+	}
+}
+
+// Either way, a block is proven or rejected for the same reason, down to the root it gave instead.
+func TestBothWaysToApplySayTheSameOfEveryFixture(t *testing.T) {
+	bulk := runFixtures(t, balsa.ApplyBulk, "")
+	journaled := runFixtures(t, balsa.ApplyJournaled, "")
+	if len(bulk) != len(journaled) {
+		t.Fatalf("%d and %d results", len(bulk), len(journaled))
+	}
+	for i, a := range bulk {
+		b := journaled[i]
+		if a.Test != b.Test || len(a.Blocks) != len(b.Blocks) {
+			t.Fatalf("%s has %d blocks, %s %d", a.Test, len(a.Blocks), b.Test, len(b.Blocks))
+		}
+		for n := range a.Blocks {
+			x, y := &a.Blocks[n], &b.Blocks[n]
+			var want, got *balsa.WrongRootError
+			same := x.Class == y.Class && (x.Err == nil) == (y.Err == nil)
+			if errors.As(x.Err, &want) {
+				same = same && errors.As(y.Err, &got) && got.Error() == want.Error()
+			}
+			if !same {
+				t.Errorf("%s, block %d: bulk: %s (%v), journaled: %s (%v)", a.Test, n, x.Class, x.Err,
+					y.Class, y.Err)
+			}
+		}
 	}
 }

@@ -372,8 +372,8 @@ func TestAListWithTheRightHashAndTheWrongRootIsRejected(t *testing.T) {
 	}
 	post := with(pre, one(acc(1, 6, contract, 1, 11)))
 	for name, list := range lists {
-		t.Run(name, func(t *testing.T) {
-			h := newHandmade(t, pre, 2)
+		bothWays(t, name, func(t *testing.T, how balsa.Apply) {
+			h := newHandmadeBy(t, how, pre, 2)
 			good := h.next(post, row(addr(2), writes(1, 1, 11), balance(1, 6)))
 			bad := h.next(post, list...)
 			err := h.rejects(bad, balsa.ErrWrongRoot)

@@ -155,8 +155,12 @@ func malformed(t *testing.T) []badList {
 
 // Every rule is named when it is broken, whatever the hash says, and the store stays as it was.
 func TestAListThatBreaksARuleIsRejectedByItsName(t *testing.T) {
+	bothWays(t, "", breakRules)
+}
+
+func breakRules(t *testing.T, how balsa.Apply) {
 	pre := with(others(8), one(acc(1, 5, contract, 1, 10, 2, 20)))
-	h := newHandmade(t, pre, 2)
+	h := newHandmadeBy(t, how, pre, 2)
 	before := h.rows()
 	for _, c := range append(ruleBreakers(), malformed(t)...) {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,10 +194,11 @@ func TestAnIndexMayReachTransactionsPlusOne(t *testing.T) {
 		{transactions, lastIndex, nil}, {transactions, lastIndex + 1, bal.ErrIndexRange},
 		{-1, 1 << 31, nil}, {-1, 1<<32 - 1, nil},
 	} {
-		t.Run(fmt.Sprintf("index %d of %d transactions", c.index, c.transactions), func(t *testing.T) {
+		name := fmt.Sprintf("index %d of %d transactions", c.index, c.transactions)
+		bothWays(t, name, func(t *testing.T, how balsa.Apply) {
 			pre := others(3)
 			post := with(pre, one(acc(0, 9, "")))
-			h := newHandmade(t, pre, 1)
+			h := newHandmadeBy(t, how, pre, 1)
 			b := h.next(post, row(addr(2), balance(c.index, 9)))
 			b.Transactions = c.transactions
 			if c.want != nil {
@@ -227,8 +232,8 @@ func TestItemsMayReachTheGasLimitDividedByTheItemCost(t *testing.T) {
 		"a gas limit of zero": {0, bal.ErrTooManyItems},
 		"the largest limit":   {1<<64 - 1, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHandmade(t, pre, 1)
+		bothWays(t, name, func(t *testing.T, how balsa.Apply) {
+			h := newHandmadeBy(t, how, pre, 1)
 			b := h.next(post, list...)
 			b.Header.GasLimit = c.limit
 			if c.want != nil {
@@ -244,7 +249,11 @@ func TestItemsMayReachTheGasLimitDividedByTheItemCost(t *testing.T) {
 // 0x80, like nothing at all, is how a peer says that it has no list: it is not the empty list, even
 // where the header commits to it.
 func TestAListThatIsNotAvailableIsNoEmptyList(t *testing.T) {
-	h := newHandmade(t, others(8), 1)
+	bothWays(t, "", notAvailable)
+}
+
+func notAvailable(t *testing.T, how balsa.Apply) {
+	h := newHandmadeBy(t, how, others(8), 1)
 	for name, raw := range map[string][]byte{"nil": nil, "no bytes": {}, "0x80": {0x80}} {
 		for committed, hash := range map[string]common.Hash{
 			"the empty list": bal.Hash(bal.Empty), "these bytes": bal.Hash(raw),
@@ -261,9 +270,11 @@ func TestAListThatIsNotAvailableIsNoEmptyList(t *testing.T) {
 }
 
 // A right list is not taken where the header has the hash of another, in any order of the two.
-func TestAListUnderAnotherHashIsRejected(t *testing.T) {
+func TestAListUnderAnotherHashIsRejected(t *testing.T) { bothWays(t, "", otherHash) }
+
+func otherHash(t *testing.T, how balsa.Apply) {
 	pre := others(8)
-	h := newHandmade(t, pre, 1)
+	h := newHandmadeBy(t, how, pre, 1)
 	post := with(pre, one(acc(0, 1, "")))
 	good := h.next(post, row(addr(2), balance(1, 1)))
 	empty := h.next(pre)
@@ -292,8 +303,8 @@ func TestASlotLeftToAnAccountThatIsAbsentIsRejected(t *testing.T) {
 		"empty in the genesis": {acc(0, 0, "", 1, 1), row(addr(2), writes(1, 1, 5))},
 		"the slot as it is":    {acc(0, 9, "", 1, 1), row(addr(2), writes(1, 1, 1), balance(1, 0))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHandmade(t, with(others(8), one(c.pre)), 2)
+		bothWays(t, name, func(t *testing.T, how balsa.Apply) {
+			h := newHandmadeBy(t, how, with(others(8), one(c.pre)), 2)
 			h.rejects(h.next(others(8), c.row), balsa.ErrOrphanSlot)
 		})
 	}

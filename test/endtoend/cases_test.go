@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
+	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/bal"
 	"github.com/balsa-sync/balsa/test/chaingen"
 )
@@ -213,10 +214,11 @@ func TestABlockLeavesThePostStateOfItsList(t *testing.T) {
 				continue
 			}
 			for _, among := range unlessRace([]int{0, 1, 40}, []int{40}) {
-				t.Run(fmt.Sprintf("%s: %s, among %d", group, c.name, among), func(t *testing.T) {
-					t.Parallel()
-					runCase(t, c, others(among))
-				})
+				bothWays(t, fmt.Sprintf("%s: %s, among %d", group, c.name, among),
+					func(t *testing.T, how balsa.Apply) {
+						t.Parallel()
+						runCase(t, how, c, others(among))
+					})
 			}
 		}
 	}
@@ -249,8 +251,8 @@ func others(n int) chaingen.State {
 	return s
 }
 
-func runCase(t *testing.T, c blockCase, others chaingen.State) {
-	h := newHandmade(t, with(c.pre, others), 2)
+func runCase(t *testing.T, how balsa.Apply, c blockCase, others chaingen.State) {
+	h := newHandmadeBy(t, how, with(c.pre, others), 2)
 	before := h.rows()
 	b := h.extend(with(c.post, others), c.list...)
 	h.check()

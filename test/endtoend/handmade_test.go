@@ -43,10 +43,16 @@ type handmade struct {
 // newHandmade builds a store whose genesis is the state and opens it.
 func newHandmade(t *testing.T, pre chaingen.State, workers int) *handmade {
 	t.Helper()
+	return newHandmadeBy(t, balsa.ApplyBulk, pre, workers)
+}
+
+// newHandmadeBy is newHandmade for a way to apply blocks.
+func newHandmadeBy(t *testing.T, how balsa.Apply, pre chaingen.State, workers int) *handmade {
+	t.Helper()
 	h := header(0, common.Hash{}, stateRoot(t, pre), bal.Empty)
 	disk := state.NewCrashFS()
 	n := newNodeAt(t, balsa.Genesis{ChainID: 7, Header: h, Alloc: allocOf(pre)},
-		balsa.Options{FS: disk, Workers: workers, CheckpointBlocks: 1})
+		balsa.Options{FS: disk, Workers: workers, Apply: how, CheckpointBlocks: 1})
 	return &handmade{
 		node: n, disk: disk, headers: []*types.Header{h}, states: []chaingen.State{pre},
 	}
