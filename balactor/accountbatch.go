@@ -29,7 +29,10 @@ func (a *accountBatch) Receive(c actor.Context) {
 	}
 	switch m := c.Message().(type) {
 	case *messages.ReadParent:
-		c.Send(m.ReplyTo, a.readParent(c, m))
+		start := a.cfg.System.Clock().Now()
+		out := a.readParent(c, m)
+		a.shown(start, "parent", len(m.Accounts))
+		c.Send(m.ReplyTo, out)
 	case *messages.UpdateStorage:
 		start := a.cfg.System.Clock().Now()
 		out := a.updateStorage(c, m)

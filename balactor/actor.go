@@ -325,11 +325,11 @@ func (a *applyActor) store(b *block) stored {
 func (a *applyActor) release(b *block) {
 	if s := a.hold.span; s != nil && s.IsRecording() {
 		s.SetAttributes(
-			attribute.String(telemetry.AttrMode, mode),
+			attribute.String(telemetry.AttrMode, a.cfg.Options.Apply.String()),
 			attribute.String(telemetry.AttrBlockHash, b.hash.Hex()),
 			attribute.Int(telemetry.AttrAccounts, len(b.layer.Accounts)),
 			attribute.Int(telemetry.AttrSlots, len(b.layer.Slots)))
-		s.SetAttributes(phaseAttributes(a.cfg.Options.Apply, b)...)
+		s.SetAttributes(phaseAttributes(&b.phases)...)
 		if h := b.header(); h != nil {
 			s.SetAttributes(attribute.Int64(telemetry.AttrBlockNumber, h.Number.Int64()))
 		}
@@ -341,12 +341,8 @@ func (a *applyActor) release(b *block) {
 }
 
 // phaseAttributes say where a block's time went.
-func phaseAttributes(how Apply, b *block) []attribute.KeyValue {
-	p := &b.phases
-	attrs := make([]attribute.KeyValue, 0, 7)
-	if b.request.apply != nil {
-		attrs = append(attrs, attribute.String(telemetry.AttrApply, how.String()))
-	}
+func phaseAttributes(p *messages.Phases) []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 0, 6)
 	for _, x := range [...]struct {
 		name string
 		took time.Duration

@@ -14,12 +14,10 @@ import (
 	"github.com/balsa-sync/balsa/telemetry"
 )
 
-// mode names the path that applies blocks.
-const mode = "bulk"
-
 // show tells the monitor of an answer. The block's pass is over by then, but for its phases, which
 // the answer has.
 func (a *applyActor) show(e *answer) {
+	mode := a.cfg.Options.Apply.String()
 	switch m := e.msg.(type) {
 	case *messages.BlockApplied:
 		a.cfg.Monitor.BlockApplied(mode, m)

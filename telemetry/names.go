@@ -27,7 +27,6 @@ const (
 	AttrAccounts    = "balsa.accounts"   // accounts that the block changes
 	AttrSlots       = "balsa.slots"      // storage slots that the block changes
 
-	AttrApply = "balsa.block.apply" // bulk or journaled
 	// Seconds that a block's phases took.
 	AttrDecode       = "balsa.block.seconds.decode"
 	AttrWarmup       = "balsa.block.seconds.warmup"
