@@ -108,7 +108,7 @@ func readAccount(p parent, a *messages.ParentAccount, w *wanted) (err error) {
 // changes are the state's until it is Reset.
 func applyJournal(s *world.State, p parent, b *block) (*world.Changes, error) {
 	w := &wanted{ctx: b.request.ctx()}
-	s.Reset(worldParent{p})
+	s.Reset(journalParent{p})
 	s.Grow(len(b.journal.accounts), b.journal.slots)
 	for _, read := range b.reads {
 		for i := range read.Accounts {
@@ -176,17 +176,17 @@ func (r *storageRun) slotRow(v *common.Hash) []byte {
 // maxSlotLen is the longest slot row.
 const maxSlotLen = 1 + common.HashLength
 
-// worldParent is the parent's state for a world state.
-type worldParent struct{ parent }
+// journalParent is the parent's state for a world state.
+type journalParent struct{ parent }
 
 // Account implements world.Parent.
-func (p worldParent) Account(hash common.Hash) (world.Account, bool, error) {
+func (p journalParent) Account(hash common.Hash) (world.Account, bool, error) {
 	a, ok, err := p.parent.Account(&hash)
 	return world.Account(a), ok, err
 }
 
 // Slot implements world.Parent.
-func (p worldParent) Slot(account, slot common.Hash) (v common.Hash, err error) {
+func (p journalParent) Slot(account, slot common.Hash) (v common.Hash, err error) {
 	row, err := p.parent.Slot(&account, &slot)
 	if err == nil && row != nil {
 		v, err = state.DecodeSlot(row)
@@ -195,7 +195,7 @@ func (p worldParent) Slot(account, slot common.Hash) (v common.Hash, err error) 
 }
 
 // EachSlot implements world.Parent.
-func (p worldParent) EachSlot(account common.Hash, f func(slot, value common.Hash) error) error {
+func (p journalParent) EachSlot(account common.Hash, f func(slot, value common.Hash) error) error {
 	return p.parent.EachSlot(account, func(slot common.Hash, row []byte) error {
 		v, err := state.DecodeSlot(row)
 		if err != nil {
