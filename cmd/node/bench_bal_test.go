@@ -41,6 +41,7 @@ func TestBenchBALReports(t *testing.T) {
 	}
 	f := got.Families[1]
 	if f.Roots != "geth" || f.Rows[0].Name != "geth" || f.Rows[1].Name != "bulk" ||
+		f.Rows[2].Name != "journaled" ||
 		f.Rows[1].MS["p99"] <= 0 || f.Rows[1].BlocksS <= 0 || len(f.Rows[1].Phases) == 0 ||
 		f.Ratios[0].Of != "geth" || f.Ratios[0].Ratio["median"] <= 0 {
 		t.Errorf("%+v", f)

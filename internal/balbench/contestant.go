@@ -30,9 +30,14 @@ const Geth = "geth"
 // Bulk is the path that Balsa takes where nothing is said.
 const Bulk = "bulk"
 
+// Journaled is the path through a journal, on the same trie engine.
+const Journaled = "journaled"
+
 // paths are Balsa's ways to apply a block, the default first.
 var paths = []Contestant{
-	{Name: Bulk, Path: Bulk, Set: func(*balsa.Options) {}},
+	{Name: Bulk, Path: Bulk, Set: func(o *balsa.Options) { o.Apply = balsa.ApplyBulk }},
+	{Name: Journaled, Path: Journaled,
+		Set: func(o *balsa.Options) { o.Apply = balsa.ApplyJournaled }},
 }
 
 // Paths gives a contestant for each of Balsa's ways to apply a block, and with control a second one

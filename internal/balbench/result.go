@@ -152,6 +152,7 @@ func phasesOf(p *messages.Phases) []Phase {
 	return []Phase{
 		{Name: "decode", MS: millis(p.Decode)},
 		{Name: "warm-up", MS: millis(p.Warmup)},
+		{Name: "apply", MS: millis(p.Apply)},
 		{Name: "storage", MS: millis(p.StorageRoots)},
 		{Name: "accounts", MS: millis(p.AccountRoot)},
 		{Name: "commit", MS: millis(p.Commit)},
@@ -161,6 +162,7 @@ func phasesOf(p *messages.Phases) []Phase {
 func addPhases(to, p *messages.Phases) {
 	to.Decode += p.Decode
 	to.Warmup += p.Warmup
+	to.Apply += p.Apply
 	to.StorageRoots += p.StorageRoots
 	to.AccountRoot += p.AccountRoot
 	to.Commit += p.Commit
