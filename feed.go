@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -18,6 +19,9 @@ import (
 
 // feedAccounts is how many accounts are asked for at a time.
 const feedAccounts = 4096
+
+// feedSlice is how many accounts are looked at before others may have the core.
+const feedSlice = 128
 
 // maxCodesNoted bounds the code hashes that are remembered to be looked up at the end.
 const maxCodesNoted = 1 << 22
@@ -55,6 +59,9 @@ func (f *feeder) feed(ctx context.Context, l loaded) error {
 	}
 	f.reader.SeekAccounts(&f.scan)
 	for n := 1; ; n++ {
+		if n%feedSlice == 0 {
+			runtime.Gosched() // the workers have the cores; one that waits shall not wait for this
+		}
 		hash, slim, ok, err := f.reader.NextAccount()
 		if err != nil {
 			return err

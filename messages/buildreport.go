@@ -28,12 +28,16 @@ type BuildReport struct {
 	SlotTurnover Turnover `json:"slot_turnover"`
 	// BufferWaitS is the wall time that workers waited for a buffer that was being flushed, summed.
 	BufferWaitS float64 `json:"buffer_wait_s"`
-	FlushS      float64 `json:"flush_s"` // summed over the flushes
-	Flushes     int     `json:"flushes"`
-	Jobs        int     `json:"jobs"`
-	JobsLost    int     `json:"jobs_lost"`   // to workers that failed; run again
-	RunsStolen  int     `json:"runs_stolen"` // halves of a worker's run that another one took
-	HandedBack  int     `json:"handed_back"` // accounts that turned out larger than was known
+	// WriteS is the wall time that workers wrote rows to tables, summed. It is in BusyThreadS, and
+	// its processor time is not in TrieCPUS.
+	WriteS float64 `json:"write_s"`
+	// FlushS is the wall time that rows were being made durable, summed over the flushes.
+	FlushS     float64 `json:"flush_s"`
+	Flushes    int     `json:"flushes"`
+	Jobs       int     `json:"jobs"`
+	JobsLost   int     `json:"jobs_lost"`   // to workers that failed; run again
+	RunsStolen int     `json:"runs_stolen"` // halves of a worker's run that another one took
+	HandedBack int     `json:"handed_back"` // accounts that turned out larger than was known
 
 	Accounts     int   `json:"accounts"`
 	Failed       int   `json:"failed"`

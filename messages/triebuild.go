@@ -73,7 +73,7 @@ type JobTimes struct {
 	// Idle is the time from when the worker had sent its answer before to Started, 0 where there was
 	// none before.
 	Idle time.Duration
-	CPU  time.Duration // processor time of the job's thread
+	CPU  time.Duration // processor time of the job's thread; of building, not of writing
 }
 
 // TrieOutcome is what became of one unit.
@@ -112,7 +112,24 @@ type TrieSurveyed struct {
 // StorageRoot is an account's storage root.
 type StorageRoot struct{ Account, Root common.Hash }
 
-// FlushRows asks a RowFlush to store what a buffer holds, and to note what is built by it.
+// WriteRows asks a TrieBuild to write the rows that a buffer holds to tables, which are not durable
+// yet. Nothing comes into the buffer from then on.
+type WriteRows struct {
+	Job     uint64
+	Buffer  int              // the worker's own until it answers
+	Done    []state.KeyRange // as in the FlushRows that follows
+	Follows bool             // as in BuildTries
+	ReplyTo *actor.PID
+}
+
+// RowsWritten answers WriteRows.
+type RowsWritten struct {
+	Job   uint64
+	Times JobTimes
+	Err   error // the buffer is empty again, and what it held is lost
+}
+
+// FlushRows asks a RowFlush to make what a buffer holds durable, and to note what is built by it.
 type FlushRows struct {
 	Segment uint64
 	Buffer  int              // the flusher's own until it answers

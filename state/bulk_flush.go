@@ -17,7 +17,8 @@ type FlushStats struct {
 	Tables int
 	Runs   int // spilled before
 
-	Sort, Write, Sync time.Duration // Write includes the sync of files, Sync is folder and manifest
+	Sort, Write time.Duration
+	Sync        time.Duration // of files that were written before, of the folder, of the manifest
 }
 
 func (f *FlushStats) add(tables []tableMeta) {
@@ -28,10 +29,43 @@ func (f *FlushStats) add(tables []tableMeta) {
 	f.Tables += len(tables)
 }
 
+// Write is the half of a Flush with the same ranges that takes processor time rather than disk: it
+// sorts all rows and writes them to tables, which the next Flush makes durable. So the two can be
+// done by different hands. No rows may come between them. After an error the rows are still there.
+func (w *BulkRows) Write(done ...KeyRange) error {
+	if err := w.b.enter(); err != nil {
+		return err
+	}
+	defer w.b.leave()
+	err := checkRanges(done)
+	if err == nil {
+		err = w.voidDrops()
+	}
+	if err == nil {
+		err = w.writeLate(&w.spill, done)
+	}
+	if err != nil {
+		return fmt.Errorf("write branch rows: %w", err)
+	}
+	return nil
+}
+
+// writeLate writes the rows in memory as a sorted run that Flush makes durable.
+func (w *BulkRows) writeLate(stats *FlushStats, done []KeyRange) error {
+	tables, err := w.writeRun(stats, done, true)
+	if err != nil {
+		return err
+	}
+	w.runs = append(w.runs, tables...)
+	w.clear()
+	return nil
+}
+
 // Flush writes all rows and corrections, and records that the storage tries of all accounts in the
 // given ranges are finished, durably and in one step. It may be given none, for rows of a trie that
 // others work on too: they outlive an interruption once a later Flush finishes their account. After
-// an error the rows are still there, and Flush may be called again.
+// an error the rows are still there, and Flush may be called again, unless it was that rows written
+// before could not be made durable: then all there is left is Discard.
 func (w *BulkRows) Flush(done ...KeyRange) (FlushStats, error) {
 	if err := w.b.enter(); err != nil {
 		return FlushStats{}, err
@@ -45,21 +79,22 @@ func (w *BulkRows) Flush(done ...KeyRange) (FlushStats, error) {
 }
 
 func (w *BulkRows) flush(done []KeyRange) (stats FlushStats, err error) {
-	for _, r := range done {
-		if bytes.Compare(r.From[:], r.To[:]) > 0 {
-			return stats, fmt.Errorf("%w: range from %x to %x", ErrKeyOrder, r.From, r.To)
-		}
-	}
-	if err := w.voidDrops(); err != nil {
+	if err := errors.Join(checkRanges(done), w.voidDrops()); err != nil {
 		return stats, err
 	}
 	stats = w.spill
-	whole := mergeRanges(append([]KeyRange(nil), done...))
-	tables, err := w.writeRun(&stats, func(a *common.Hash) int { return findRange(whole, a[:]) })
+	tables, err := w.writeRun(&stats, done, false)
 	if err != nil {
 		return stats, err
 	}
 	start := time.Now()
+	if w.broken == nil {
+		w.broken = w.b.syncTables(w.runs)
+	}
+	if w.broken != nil {
+		w.b.remove(tables)
+		return stats, w.broken
+	}
 	all := append(append([]tableMeta(nil), w.runs...), tables...)
 	if err := w.b.admit(all, done, &w.fixes); err != nil {
 		w.b.remove(tables)
@@ -73,36 +108,44 @@ func (w *BulkRows) flush(done []KeyRange) (stats FlushStats, err error) {
 	return stats, nil
 }
 
+func checkRanges(done []KeyRange) error {
+	for _, r := range done {
+		if bytes.Compare(r.From[:], r.To[:]) > 0 {
+			return fmt.Errorf("%w: range from %x to %x", ErrKeyOrder, r.From, r.To)
+		}
+	}
+	return nil
+}
+
 // spillRun writes the rows in memory as a sorted run.
 func (w *BulkRows) spillRun() error {
 	if err := w.b.enter(); err != nil {
 		return err
 	}
 	defer w.b.leave()
-	tables, err := w.writeRun(&w.spill, func(*common.Hash) int { return 0 })
-	if err != nil {
+	if err := w.writeLate(&w.spill, nil); err != nil {
 		return fmt.Errorf("spill branch rows: %w", err)
 	}
 	w.spill.Runs++
-	w.runs = append(w.runs, tables...)
-	w.clear()
 	return nil
 }
 
-// writeRun sorts the rows in memory and writes them to tables. The rows stay.
-func (w *BulkRows) writeRun(stats *FlushStats, group func(*common.Hash) int) ([]tableMeta, error) {
+// writeRun sorts the rows in memory and writes them to tables, cut where the accounts of one range
+// end. The rows stay.
+func (w *BulkRows) writeRun(stats *FlushStats, done []KeyRange, late bool) ([]tableMeta, error) {
+	whole := mergeRanges(append([]KeyRange(nil), done...))
+	group := func(a *common.Hash) int { return findRange(whole, a[:]) }
 	start := time.Now()
 	w.sort()
 	sorted := time.Now()
-	t := &tableWriter{b: w.b, opts: &w.b.rowOptions, cut: tableBytes}
+	t := &tableWriter{b: w.b, opts: &w.b.rowOptions, cut: tableBytes, late: late}
 	if err := w.write(t, group); err != nil {
 		t.discard()
 		return nil, err
 	}
-	tables, err := t.take()
 	stats.Sort += sorted.Sub(start)
 	stats.Write += time.Since(sorted)
-	return tables, err
+	return t.done, nil
 }
 
 // voidDrops writes the runs again that hold rows of dropped accounts.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/balsa-sync/balsa/trie"
@@ -13,8 +14,11 @@ import (
 const (
 	// defaultRowBytes bounds the rows that a BulkRows holds in memory.
 	defaultRowBytes = 16 << 20
-	rowRefBytes     = 2 * 24 // of memory for each row beside its bytes
-	rowTrieBytes    = 3 * 32 // and for each account
+	// rowsASlice is how many rows are written before others may have the core: where builds have all
+	// cores, somebody may wait for one who has to hand out work.
+	rowsASlice   = 256
+	rowRefBytes  = 2 * 24 // of memory for each row beside its bytes
+	rowTrieBytes = 3 * 32 // and for each account
 )
 
 // BulkRows collects branch rows in any order and writes them as sorted tables. It is for one
@@ -32,10 +36,12 @@ type BulkRows struct {
 	sorter   rowSorter
 	fixes    fixes
 
-	runs  []tableMeta // written before, not in the manifest
-	drops []rowDrop   // of rows in runs
-	spill FlushStats  // what runs cost
-	key   keyBuf
+	runs   []tableMeta // written before, not in the manifest
+	drops  []rowDrop   // of rows in runs
+	broken error       // a run could not be made durable
+	spill  FlushStats  // what runs cost
+	key    keyBuf
+	since  int // rows written since others could have the core
 }
 
 // The two kinds of rows, in order of their key spaces.
@@ -135,8 +141,13 @@ func (t *tableMeta) mayHold(account *common.Hash) bool {
 
 // Discard voids all rows and corrections since the last Flush.
 func (w *BulkRows) Discard() {
-	w.b.remove(w.runs)
-	w.runs, w.drops, w.spill = nil, nil, FlushStats{}
+	if w.b.enter() == nil {
+		w.b.remove(w.runs)
+		w.b.leave()
+	} else {
+		closeTables(w.runs) // the build is ended, and what it left in its folder is the next one's
+	}
+	w.runs, w.drops, w.spill, w.broken = nil, nil, FlushStats{}, nil
 	w.fixes.clear()
 	w.clear()
 }
@@ -187,6 +198,10 @@ func (w *BulkRows) write(t *tableWriter, group func(account *common.Hash) int) e
 }
 
 func (w *BulkRows) writeRow(t *tableWriter, prefix []byte, r *rowRef) error {
+	if w.since++; w.since == rowsASlice {
+		w.since = 0
+		runtime.Gosched()
+	}
 	key := append(prefix, w.path(r)...)
 	if err := t.set(key, w.mem[int(r.off)+int(r.nPath):][:r.nRow]); err != nil {
 		return fmt.Errorf("branch %x: %w", key, err)

@@ -18,8 +18,9 @@ type tableMeta struct {
 	id    uint64 // names the file
 	size  uint64 // bytes of the file
 	rows  uint64
-	first []byte // the least key
-	last  []byte // the greatest
+	first []byte     // the least key
+	last  []byte     // the greatest
+	late  *tableFile // is to be synced yet; nil: it is durable
 }
 
 // tableWriter writes rows in order of key to one table after the other, in a form that the database
@@ -28,7 +29,8 @@ type tableMeta struct {
 type tableWriter struct {
 	b    *Bulk
 	opts *sstable.WriterOptions
-	cut  int // bytes of rows in a table
+	cut  int  // bytes of rows in a table
+	late bool // tables are not synced: that is left to syncTables
 
 	w    *sstable.Writer // of the open table, or nil
 	n    int             // bytes of rows in it
@@ -98,7 +100,11 @@ func (t *tableWriter) create(first []byte) error {
 	if err != nil {
 		return t.fail(err)
 	}
-	t.w, t.n = sstable.NewWriter(newTableFile(f), *t.opts), 0
+	file := newTableFile(f)
+	if t.late {
+		file.late, t.open.late = true, file
+	}
+	t.w, t.n = sstable.NewWriter(file, *t.opts), 0
 	return nil
 }
 
@@ -110,6 +116,7 @@ func (t *tableWriter) finish() error {
 	w := t.w
 	t.w = nil
 	if err := w.Close(); err != nil {
+		t.open.late = nil // it has closed its file
 		return t.fail(err)
 	}
 	info, err := w.Metadata()
@@ -138,7 +145,9 @@ func (t *tableWriter) fail(err error) error {
 // discard gives up the open table and what was finished. Their files are removed.
 func (t *tableWriter) discard() {
 	if t.w != nil {
-		_ = t.w.Close() // of a table that nobody wants
+		if err := t.w.Close(); err != nil { // of a table that nobody wants
+			t.open.late = nil // it has closed its file
+		}
 		t.w = nil
 	}
 	t.b.remove(append(t.done, t.open))
@@ -148,11 +157,36 @@ func (t *tableWriter) discard() {
 // remove removes tables that the manifest does not name, as far as that is possible: what is left
 // goes with the folder.
 func (b *Bulk) remove(tables []tableMeta) {
+	closeTables(tables)
 	for i := range tables {
 		if tables[i].id != 0 {
 			_ = b.fs.Remove(b.path(tables[i].id))
 		}
 	}
+}
+
+// closeTables closes what was written late and is not wanted any more.
+func closeTables(tables []tableMeta) {
+	for i := range tables {
+		if f := tables[i].late; f != nil {
+			tables[i].late = nil
+			_ = f.f.Close() // whatever it says, nobody will read the file
+		}
+	}
+}
+
+// syncTables makes tables durable that were written late. One whose sync failed is not tried again:
+// the system may have dropped what it could not write.
+func (b *Bulk) syncTables(tables []tableMeta) error {
+	for i := range tables {
+		if f := tables[i].late; f != nil {
+			tables[i].late = nil
+			if err := f.sync(); err != nil {
+				return fmt.Errorf("sync table %s: %w", b.path(tables[i].id), err)
+			}
+		}
+	}
+	return nil
 }
 
 // tableOptions are those of tables on the last level, where the database will put them.

@@ -18,6 +18,8 @@ type tableFile struct {
 	f   vfs.File
 	buf *[tableWriteBytes]byte
 	n   int
+	// late leaves the syncing and closing to sync, which whoever has the finished table calls.
+	late bool
 }
 
 var _ objstorage.Writable = (*tableFile)(nil)
@@ -52,15 +54,22 @@ func (t *tableFile) flush() error {
 	return err
 }
 
-// Finish implements objstorage.Writable: it makes the file durable.
+// Finish implements objstorage.Writable: it makes the file durable, unless that comes late.
 func (t *tableFile) Finish() error {
 	err := t.flush()
+	if err == nil && t.late {
+		t.release()
+		return nil
+	}
 	if err == nil {
 		err = t.f.Sync()
 	}
 	t.release()
 	return errors.Join(err, t.f.Close())
 }
+
+// sync makes a file durable that was finished without that.
+func (t *tableFile) sync() error { return errors.Join(t.f.Sync(), t.f.Close()) }
 
 // Abort implements objstorage.Writable.
 func (t *tableFile) Abort() {

@@ -86,6 +86,9 @@ func (a *storageActor) Receive(c actor.Context) {
 		a.endPhase()
 	case *actor.Stopped:
 		a.endPhase()
+		for _, r := range a.hold.rows {
+			r.Discard() // which nobody will flush any more
+		}
 	case *messages.FindCredit:
 		if m.ReplyTo != nil {
 			a.hold.requesters[m.ReplyTo.Id] = m.ReplyTo
@@ -100,7 +103,8 @@ func (a *storageActor) Receive(c actor.Context) {
 	case *messages.FindReport:
 		a.run(c, sampled{processUsage()})
 		a.run(c, m)
-	case *messages.TriesBuilt, *messages.TrieSurveyed, *messages.RowsFlushed, *messages.Confirmed:
+	case *messages.TriesBuilt, *messages.TrieSurveyed, *messages.RowsWritten,
+		*messages.RowsFlushed, *messages.Confirmed:
 		a.run(c, m)
 	case actors.ChildRestarted:
 		a.childRestarted(c, m.Child)
@@ -142,10 +146,12 @@ func (a *storageActor) started(c actor.Context) {
 
 func (a *storageActor) spawnWorker(c actor.Context, i int) {
 	a.workers[i] = a.spawn(c, "trie-build", func() actor.Actor {
-		return &trieBuild{
+		t := &trieBuild{
 			cfg: a.cfg, slot: i, hold: a.hold, show: a.cfg.Monitor.Slot("trie-build", i),
 			builder: newBuilder(a.cfg.Store, a.cfg.System.Clock().Now),
 		}
+		t.builder.yield = t.yield
+		return t
 	})
 }
 
@@ -261,6 +267,8 @@ func (a *storageActor) do(c actor.Context, effect any) {
 		case *messages.SurveyTrie:
 			m.ReplyTo = c.Self()
 		case *messages.JoinTrie:
+			m.ReplyTo = c.Self()
+		case *messages.WriteRows:
 			m.ReplyTo = c.Self()
 		}
 		a.cfg.System.Send(a.phase, a.workers[e.worker], e.msg)

@@ -313,6 +313,7 @@ func TestAChildThatDiesCostsNothingButWork(t *testing.T) {
 		"in a batch":  func() func(any) { return panicOn(is[*messages.BuildTries], 3, 4, 20) },
 		"in a survey": func() func(any) { return panicOn(is[*messages.SurveyTrie], 1, 3) },
 		"in a join":   func() func(any) { return panicOn(is[*messages.JoinTrie], 1, 2) },
+		"in a write":  func() func(any) { return panicOn(is[*messages.WriteRows], 1, 5) },
 		"in a flush":  func() func(any) { return panicOn(is[*messages.FlushRows], 1, 5) },
 		"at the sign": func() func(any) { return panicOn(is[*messages.Confirm], 1, 2) },
 		"more than it may": func() func(any) {

@@ -24,7 +24,7 @@ func (c *core) answered(now time.Time, id uint64, t messages.JobTimes) (*job, in
 		if i := slices.Index(wk.jobs, j); i >= 0 {
 			wk.jobs = slices.Delete(wk.jobs, i, i+1)
 			wk.weight -= j.weight
-			c.phase().job(now, w, t, j.follows, len(wk.jobs) == 0 && c.hasWork())
+			c.phase().job(now, w, t, j, len(wk.jobs) == 0 && c.hasWork())
 			return j, w
 		}
 	}
@@ -118,7 +118,7 @@ func (c *core) surveyed(now time.Time, m *messages.TrieSurveyed) {
 	c.parts = append(c.parts, span{group: s.parts, lo: 0, hi: s.left})
 }
 
-// close ends a segment: it is flushed when its last job is answered.
+// close ends a segment: it is written when its last job is answered.
 func (c *core) close(s *segment) {
 	if s.closed {
 		return
@@ -134,7 +134,29 @@ func (c *core) drained(now time.Time, s *segment) {
 	case s.lost:
 		c.again(now, s)
 	case s.closed:
-		c.flush(s)
+		s.flush = c.flushOf(s)
+		if s.bytes == 0 {
+			c.flush(s)
+		} else {
+			c.writes = append(c.writes, s)
+		}
+	}
+}
+
+// rowsWritten goes on with a segment whose rows are in tables.
+func (c *core) rowsWritten(now time.Time, m *messages.RowsWritten) {
+	j, _ := c.answered(now, m.Job, m.Times)
+	if j == nil {
+		return
+	}
+	j.seg.jobs--
+	switch {
+	case j.seg.lost:
+		c.drained(now, j.seg)
+	case m.Err != nil:
+		c.stored(now, j.seg, m.Err)
+	default:
+		c.flush(j.seg)
 	}
 }
 
@@ -148,20 +170,19 @@ func (c *core) flush(s *segment) {
 	}
 	s.flushNo = c.number()
 	c.flushers[best].segs = append(c.flushers[best].segs, s)
-	m := &messages.FlushRows{Segment: s.id, Buffer: s.buffer}
-	c.fillFlush(s, m)
-	c.out = append(c.out, flush{best, m})
+	c.out = append(c.out, flush{best, s.flush})
 }
 
-// fillFlush says what is built with the segment's rows.
-func (c *core) fillFlush(s *segment, m *messages.FlushRows) {
+// flushOf says what is built with the segment's rows.
+func (c *core) flushOf(s *segment) *messages.FlushRows {
+	m := &messages.FlushRows{Segment: s.id, Buffer: s.buffer}
 	if s.join != nil {
 		j := s.join
 		if j.failed == nil && !j.unit.AccountTrie {
 			m.Orphans = j.orphans
 			noteDone(m, &j.unit, j.joinRoot)
 		}
-		return
+		return m
 	}
 	for _, sp := range s.taken {
 		if sp.group.split != nil {
@@ -174,6 +195,7 @@ func (c *core) fillFlush(s *segment, m *messages.FlushRows) {
 			}
 		}
 	}
+	return m
 }
 
 // noteDone adds a unit that is built to what a flush notes.
@@ -193,18 +215,26 @@ func (c *core) rowsFlushed(now time.Time, m *messages.RowsFlushed) {
 	if s == nil {
 		return
 	}
-	c.buffers = append(c.buffers, s.buffer)
 	c.phase().flush(m)
+	c.stored(now, s, m.Err)
+}
+
+// stored ends a segment's units: its rows are stored, or err says why they are not.
+func (c *core) stored(now time.Time, s *segment, err error) {
+	c.buffers = append(c.buffers, s.buffer)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrStore, err)
+	}
 	if s.join != nil {
-		if m.Err != nil {
-			s.join.fail(fmt.Errorf("%w: %w", ErrStore, m.Err))
+		if err != nil {
+			s.join.fail(err)
 		}
 		c.settleSplit(now, s.join)
 	}
 	for _, sp := range s.taken {
 		for i := sp.lo; i < sp.hi; i++ {
-			if p := &sp.group.progress[i]; m.Err != nil && p.Err == nil {
-				p.Err = fmt.Errorf("%w: %w", ErrStore, m.Err)
+			if p := &sp.group.progress[i]; p.Err == nil {
+				p.Err = err
 			}
 			c.settle(now, sp.group, i)
 		}

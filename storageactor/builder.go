@@ -3,6 +3,7 @@ package storageactor
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,10 +25,29 @@ type builder struct {
 	tries *trie.Builder
 	sink  rowSink
 	ids   []int // of the units' tries, -1: none
+
+	yield func() // lets others have the core
+	slice int    // leaves until then
+}
+
+const (
+	// sliceLeaves is how many leaves a builder takes before it lets others have the core: some
+	// tenths of a millisecond.
+	sliceLeaves = 512
+	// sliceUnit is what a unit counts besides its leaves.
+	sliceUnit = 8
+)
+
+// spend counts work, in leaves, and yields when a slice is over.
+func (b *builder) spend(leaves int) {
+	if b.slice -= leaves; b.slice <= 0 {
+		b.slice = sliceLeaves
+		b.yield()
+	}
 }
 
 func newBuilder(s Store, clock func() time.Time) *builder {
-	b := &builder{store: s, clock: clock}
+	b := &builder{store: s, clock: clock, yield: runtime.Gosched, slice: sliceLeaves}
 	b.tries = trie.NewBuilder(trie.Options{Sink: &b.sink})
 	return b
 }
@@ -69,6 +89,7 @@ func (b *builder) build(m *messages.BuildTries, rows Rows) []messages.TrieOutcom
 		start := b.clock()
 		b.ids = append(b.ids, -1)
 		b.unit(m, i, &out[i])
+		b.spend(sliceUnit)
 		out[i].Duration = b.clock().Sub(start)
 	}
 	_ = b.tries.Flush() // its error is one trie's, which tells it itself
@@ -127,6 +148,7 @@ func (b *builder) leaves(c cursor, u *messages.TrieUnit, limit int, o *messages.
 			return err
 		}
 		o.Leaves++
+		b.spend(1)
 		if n := o.Leaves; limit > 0 && u.Source == nil && n&(n-1) == 0 || n > limit {
 			if e := estimate(n, key, u.Prefix.Len); limit > 0 && u.Source == nil &&
 				(n > limit || n >= minEstimated && e > 2*limit) {
@@ -315,5 +337,6 @@ func (b *builder) count(account *common.Hash) (n int, err error) {
 			return n, nil
 		}
 		n++
+		b.spend(1)
 	}
 }

@@ -28,6 +28,7 @@ type core struct {
 	generation  uint64         // of the flat rows' view: counts requests
 
 	// What is in nobody's hand, by the order in which it is handed out.
+	writes  []*segment // built, and not written
 	joins   []*split
 	alone   []span // one unit each: its jobs were lost over and over
 	surveys []*split
@@ -133,6 +134,8 @@ func (c *core) step(now time.Time, m any) []any {
 		c.triesBuilt(now, m)
 	case *messages.TrieSurveyed:
 		c.surveyed(now, m)
+	case *messages.RowsWritten:
+		c.rowsWritten(now, m)
 	case *messages.RowsFlushed:
 		c.rowsFlushed(now, m)
 	case *messages.Confirmed:
@@ -197,7 +200,8 @@ func (c *core) ending() bool { return c.storage.ending || c.trie.ending }
 
 // hasWork says that something is in nobody's hand.
 func (c *core) hasWork() bool {
-	if len(c.joins)+len(c.alone)+len(c.surveys)+len(c.large)+len(c.parts)+len(c.small) > 0 {
+	if len(c.writes)+len(c.joins)+len(c.alone)+len(c.surveys) > 0 ||
+		len(c.large)+len(c.parts)+len(c.small) > 0 {
 		return true
 	}
 	for w := range c.workers {
@@ -247,7 +251,7 @@ func (c *core) takes(w *worker) bool {
 	case len(w.jobs) >= aheadMost || w.weight-w.jobs[0].weight >= aheadLeaves:
 		return false
 	}
-	return w.seg != nil && len(w.seg.rest) > 0 ||
+	return c.writeFor(w) >= 0 || w.seg != nil && len(w.seg.rest) > 0 ||
 		len(c.small) > 0 && len(c.buffers) > 0 && w.atOneSegment()
 }
 
@@ -276,6 +280,14 @@ func (c *core) feedOne(w int) bool {
 
 func (j *job) isAlone() bool { return j.seg != nil && j.seg.alone }
 
+// expected is the weight of a job.
+func (j *job) expected() int {
+	if j.write {
+		return 1 + j.seg.bytes/leafBytes
+	}
+	return expected(j.span)
+}
+
 // hand gives worker w a job.
 func (c *core) hand(w int, j *job) {
 	wk := &c.workers[w]
@@ -283,7 +295,7 @@ func (c *core) hand(w int, j *job) {
 	j.follows = !wk.starved
 	wk.starved = false
 	wk.jobs = append(wk.jobs, j)
-	j.weight = expected(j.span)
+	j.weight = j.expected()
 	wk.weight += j.weight
 	c.jobs[j.id] = j
 	if j.seg != nil {
@@ -299,6 +311,10 @@ func (c *core) message(j *job) any {
 		return &messages.SurveyTrie{
 			Job: j.id, Unit: j.survey.unit, PartLeaves: c.opts.PartLeaves, MaxParts: maxParts,
 			Generation: c.generation, Follows: j.follows,
+		}
+	case j.write:
+		return &messages.WriteRows{
+			Job: j.id, Buffer: j.seg.buffer, Done: j.seg.flush.Done, Follows: j.follows,
 		}
 	case j.join != nil:
 		return &messages.JoinTrie{
@@ -345,6 +361,9 @@ func (c *core) check() {
 		for _, s := range c.flushers[f].segs {
 			segs[s] = true
 		}
+	}
+	for _, s := range c.writes {
+		segs[s] = true
 	}
 	for s := range segs {
 		owners[s.buffer]++

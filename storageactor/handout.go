@@ -2,6 +2,7 @@ package storageactor
 
 import (
 	"container/heap"
+	"slices"
 
 	"github.com/balsa-sync/balsa/messages"
 )
@@ -9,6 +10,11 @@ import (
 // nextJob is what worker w is to do next; nil: nothing, or there is no buffer for it.
 func (c *core) nextJob(w int) *job {
 	wk := &c.workers[w]
+	if i := c.writeFor(wk); i >= 0 {
+		s := c.writes[i]
+		c.writes = slices.Delete(c.writes, i, i+1)
+		return &job{seg: s, write: true}
+	}
 	if s := wk.seg; s != nil {
 		c.extend(s)
 		if !s.lost && s.bytes < c.opts.SegmentBytes {
@@ -40,6 +46,11 @@ func (c *core) nextJob(w int) *job {
 		return nil
 	}
 	return c.open(w)
+}
+
+// writeFor is the index of a segment that the worker can write, -1: there is none.
+func (c *core) writeFor(w *worker) int {
+	return slices.IndexFunc(c.writes, func(s *segment) bool { return !s.alone || len(w.jobs) == 0 })
 }
 
 // takeFrom takes a segment's next job; units that need not be built any more are left out.

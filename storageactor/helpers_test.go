@@ -47,6 +47,7 @@ type memStore struct {
 	accounts []messages.StorageLeaf
 	reads    faults
 	puts     faults
+	writes   faults
 	flushes  faults
 
 	mu      sync.Mutex
@@ -171,6 +172,7 @@ type memRows struct {
 	dropped []common.Hash
 	bytes   int
 	busy    atomic.Bool
+	written bool
 }
 
 func rowKey(account *common.Hash, p trie.Path) string {
@@ -182,6 +184,9 @@ func (w *memRows) put(key string, br trie.Branch) error {
 		panic("a buffer is used by two at once")
 	}
 	defer w.busy.Store(false)
+	if w.written {
+		panic("a row comes behind Write")
+	}
 	if err := w.s.puts.err(); err != nil {
 		return err
 	}
@@ -218,6 +223,15 @@ func (w *memRows) Drop(account *common.Hash) {
 
 func (w *memRows) Buffered() int { return w.bytes }
 
+func (w *memRows) Write(done ...state.KeyRange) error {
+	if !w.busy.CompareAndSwap(false, true) {
+		panic("a buffer is used by two at once")
+	}
+	defer w.busy.Store(false)
+	w.written = true
+	return w.s.writes.err()
+}
+
 func (w *memRows) Flush(done ...state.KeyRange) (state.FlushStats, error) {
 	if !w.busy.CompareAndSwap(false, true) {
 		panic("a buffer is used by two at once")
@@ -248,7 +262,7 @@ func (w *memRows) Flush(done ...state.KeyRange) (state.FlushStats, error) {
 
 func (w *memRows) Discard() {
 	clear(w.rows)
-	w.roots, w.dropped, w.bytes = nil, nil, 0
+	w.roots, w.dropped, w.bytes, w.written = nil, nil, 0, false
 }
 
 // ranges are the done ranges, joined where they touch.

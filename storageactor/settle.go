@@ -167,11 +167,13 @@ func (c *core) workerLost(now time.Time, w int) {
 		}
 		j.seg.jobs--
 		j.seg.lost = true
-		if j.join != nil {
+		switch {
+		case j.write:
+			j.seg.attempted()
+		case j.join != nil:
 			j.join.attempts++
-		}
-		for i := j.span.lo; i < j.span.hi; i++ {
-			j.span.group.progress[i].attempts++
+		default:
+			j.span.attempted()
 		}
 	}
 	for _, j := range jobs {
@@ -212,15 +214,24 @@ func (c *core) flusherLost(now time.Time, f int, token uint64) {
 		}
 		c.phase().lost++
 		s.lost = true
-		if s.join != nil {
-			s.join.attempts++
-		}
-		for _, sp := range s.taken {
-			for i := sp.lo; i < sp.hi; i++ {
-				sp.group.progress[i].attempts++
-			}
-		}
+		s.attempted()
 		c.drained(now, s)
+	}
+}
+
+// attempted counts an attempt of all that was built into the segment's buffer.
+func (s *segment) attempted() {
+	if s.join != nil {
+		s.join.attempts++
+	}
+	for _, sp := range s.taken {
+		sp.attempted()
+	}
+}
+
+func (s span) attempted() {
+	for i := s.lo; i < s.hi; i++ {
+		s.group.progress[i].attempts++
 	}
 }
 

@@ -206,6 +206,8 @@ func (s *sim) work(w int) {
 		units = []messages.TrieUnit{m.Unit}
 	case *messages.JoinTrie:
 		units, buffer = []messages.TrieUnit{m.Unit}, m.Buffer
+	case *messages.WriteRows:
+		buffer = m.Buffer
 	case *messages.Confirm:
 		s.inbox = append(s.inbox, &messages.Confirmed{Token: m.Token})
 		return
@@ -233,6 +235,8 @@ func (s *sim) work(w int) {
 		s.inbox = append(s.inbox, s.survey(m, times))
 	case *messages.JoinTrie:
 		s.join(m, times)
+	case *messages.WriteRows:
+		s.write(m, times)
 	}
 }
 
@@ -305,6 +309,16 @@ func (s *sim) join(m *messages.JoinTrie, t messages.JobTimes) {
 	}
 	if len(m.Parts) == 0 || len(m.Parts) > stored {
 		s.t.Fatalf("%d parts are joined, %d are stored", len(m.Parts), stored)
+	}
+	s.inbox = append(s.inbox, out)
+}
+
+// write fails now and then, as flushes do.
+func (s *sim) write(m *messages.WriteRows, t messages.JobTimes) {
+	out := &messages.RowsWritten{Job: m.Job, Times: t}
+	if s.r.IntN(200) < s.flushErr {
+		s.holding[m.Buffer] = nil
+		out.Err = errPlanted
 	}
 	s.inbox = append(s.inbox, out)
 }

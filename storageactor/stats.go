@@ -27,6 +27,7 @@ type stats struct {
 	lastTick   time.Time
 	waitSince  time.Time // up to here dispatcher is counted
 	busy, cpu  time.Duration
+	write      time.Duration // of busy
 	idle       time.Duration
 	dispatcher time.Duration
 	input      time.Duration
@@ -121,12 +122,14 @@ func (s *stats) wait(from, to time.Time) {
 	}
 }
 
-// job counts a job that worker w did, from when it was taken up until it was answered. follows says
-// that there was work when its job before ended, waited that it had nothing in hand when the answer
-// came though there was work.
-func (s *stats) job(now time.Time, w int, t messages.JobTimes, follows, waited bool) {
+// job counts a job that worker w did, from when it was taken up until it was answered. waited says
+// that the worker had nothing in hand when the answer came though there was work.
+func (s *stats) job(now time.Time, w int, t messages.JobTimes, j *job, waited bool) {
 	s.jobs++
 	s.busy += t.Ended.Sub(t.Started)
+	if j.write {
+		s.write += t.Ended.Sub(t.Started)
+	}
 	s.cpu += t.CPU
 	if gap := t.Started.Sub(s.lastEnds[w]); t.Idle == 0 || t.Idle > gap {
 		s.idle += max(gap, 0)
@@ -134,7 +137,7 @@ func (s *stats) job(now time.Time, w int, t messages.JobTimes, follows, waited b
 		s.idle += t.Idle
 		s.busy += gap - t.Idle // for answering
 	}
-	if follows {
+	if j.follows {
 		s.turnover.add(t.Idle)
 	}
 	s.lastEnds[w] = t.Ended

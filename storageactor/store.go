@@ -35,6 +35,7 @@ type Rows interface {
 	DropStorage(account common.Hash)
 	Drop(account *common.Hash)
 	Buffered() int
+	Write(done ...state.KeyRange) error
 	Flush(done ...state.KeyRange) (state.FlushStats, error)
 	Discard()
 }

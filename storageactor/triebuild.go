@@ -22,6 +22,9 @@ type trieBuild struct {
 	builder *builder
 	sent    time.Time // the answer before
 	show    func(telemetry.Job)
+
+	cpu  time.Duration // of the job's slices before
+	from time.Duration // where the slice began, in processor time of the thread
 }
 
 // Receive implements actor.Actor.
@@ -40,6 +43,8 @@ func (t *trieBuild) Receive(c actor.Context) {
 		t.surveyTrie(c, m)
 	case *messages.JoinTrie:
 		t.joinTrie(c, m)
+	case *messages.WriteRows:
+		t.writeRows(c, m)
 	}
 }
 
@@ -76,21 +81,51 @@ func (t *trieBuild) joinTrie(c actor.Context, m *messages.JoinTrie) {
 	t.answer(c, m.ReplyTo, out, "join", m.Follows, out.Times, out.Outcomes)
 }
 
-// measure times a job and the time since the one before. The goroutine stays on one thread, whose
-// processor time it takes.
+func (t *trieBuild) writeRows(c actor.Context, m *messages.WriteRows) {
+	rows := t.hold.rows[m.Buffer]
+	out := &messages.RowsWritten{Job: m.Job}
+	out.Times = t.begin()
+	if out.Err = rows.Write(m.Done...); out.Err != nil {
+		rows.Discard()
+	}
+	out.Times.Ended = t.cfg.System.Clock().Now()
+	t.answer(c, m.ReplyTo, out, "write", m.Follows, out.Times, nil)
+}
+
+// measure times a job and the time since the one before. Through each slice of it the goroutine
+// stays on one thread, whose processor time it takes.
 func (t *trieBuild) measure(job func()) (times messages.JobTimes) {
-	runtime.LockOSThread()
+	times = t.begin()
+	t.cpu = 0
+	t.beginSlice()
 	defer runtime.UnlockOSThread()
-	clock := t.cfg.System.Clock()
-	times.Started = clock.Now()
+	job()
+	times.CPU = t.cpu + threadCPU() - t.from
+	times.Ended = t.cfg.System.Clock().Now()
+	return times
+}
+
+func (t *trieBuild) begin() (times messages.JobTimes) {
+	times.Started = t.cfg.System.Clock().Now()
 	if !t.sent.IsZero() {
 		times.Idle = times.Started.Sub(t.sent)
 	}
-	cpu := threadCPU()
-	job()
-	times.CPU = threadCPU() - cpu
-	times.Ended = clock.Now()
 	return times
+}
+
+func (t *trieBuild) beginSlice() {
+	runtime.LockOSThread()
+	t.from = threadCPU()
+}
+
+// yield lets others have the core. A goroutine that does not is left in peace for 10 ms, and where
+// workers have all the cores that is what the StorageActor would wait for each time: long enough
+// for a worker to be through with all the small jobs that lie with it.
+func (t *trieBuild) yield() {
+	t.cpu += threadCPU() - t.from
+	runtime.UnlockOSThread()
+	runtime.Gosched()
+	t.beginSlice()
 }
 
 // answer sends a job's result, in the job's span. The worker is idle from then on.

@@ -141,6 +141,9 @@ func expected(s span) int {
 	return n
 }
 
+// leafBytes is how many bytes of a buffer a worker writes in the time that it takes for a leaf.
+const leafBytes = 256
+
 // segment is a run of units that one worker builds into one buffer, job by job, and that is stored
 // as a whole.
 type segment struct {
@@ -154,7 +157,8 @@ type segment struct {
 	jobs     int    // handed out and not answered
 	accounts int
 	leaves   int
-	bytes    int // in the buffer
+	bytes    int                 // in the buffer
+	flush    *messages.FlushRows // its last message, from when all is built
 	flushNo  uint64
 	join     *split // its only job joins this one's parts
 	closed   bool   // nothing more is handed out
@@ -216,6 +220,7 @@ type job struct {
 	span    span
 	survey  *split
 	join    *split
+	write   bool // what is built of the segment is written
 	weight  int  // in leaves
 	follows bool // there was work when the worker's job before it ended
 }

@@ -42,6 +42,7 @@ var reportLines = []reportLine{
 	{"  p99", "us", seconds(func(r *report) float64 { return r.SlotTurnover.P99US })},
 	{"  max", "us", seconds(func(r *report) float64 { return r.SlotTurnover.MaxUS })},
 	{"  count", "", count(func(r *report) uint64 { return r.SlotTurnover.Count })},
+	{"writing", "s", seconds(func(r *report) float64 { return r.WriteS })},
 	{"flushing", "s", seconds(func(r *report) float64 { return r.FlushS })},
 	{"flushes", "", count(func(r *report) int { return r.Flushes })},
 	{"jobs", "", count(func(r *report) int { return r.Jobs })},
