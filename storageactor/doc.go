@@ -13,8 +13,8 @@
 //	                      ├ large: alone ──────────────────────┤
 //	                      └ huge: SurveyTrie ─ key ranges ─────┼─► TrieBuild × workers
 //	                                  JoinTrie ◄─ parts ───────┤        │ rows in a buffer
-//	                                                           │        ▼
-//	StorageBuilt ◄───────────── stored ◄───────────────────────┴── RowFlush × flushers
+//	                                                           │        ▼ WriteRows: in tables
+//	StorageBuilt ◄───────────── stored ◄───────────────────────┴── RowFlush × flushers: synced
 //
 //	receives       from            answers
 //	FindCredit     requester       StorageCredit, and again after a restart
@@ -23,6 +23,7 @@
 //	FindReport     anybody         ReportFound
 //	TriesBuilt     TrieBuild       the next BuildTries, SurveyTrie, JoinTrie
 //	TrieSurveyed   TrieBuild       the same
+//	RowsWritten    TrieBuild       FlushRows
 //	RowsFlushed    RowFlush
 //
 // [Client] is the requester for code outside the actor tree.
@@ -54,9 +55,14 @@
 //
 // A worker has two jobs: one that it is at, and one that lies with it already when that ends; of
 // small jobs it has more, up to what takes some milliseconds, because where all cores build the
-// StorageActor gets one only at the end of a worker's time slice. So the turnover is what a mailbox
-// takes to hand over its next message, not a round trip. The time to store rows is not the
-// worker's: it goes on with another buffer.
+// StorageActor gets one only when a worker lets it. So the turnover is what a mailbox takes to hand
+// over its next message, not a round trip.
+//
+// To sort a segment's rows and write them to tables takes processor time, and is a job of a worker
+// like any other: no more goroutines want a core than there are workers. To make the tables durable
+// takes the disk's time: a RowFlush waits for it, and the worker goes on with another buffer.
+// Whoever has a core for long lets others have it every few tenths of a millisecond
+// (builder.spend): Go would leave it to him for 10 ms, and the StorageActor would be late by that.
 //
 // # Invariants
 //

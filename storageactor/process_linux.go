@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadCPU is the processor time of the calling thread. The call never waits, so that the scheduler
+// threadCPU is the processor time of the calling thread. The call never waits, so the scheduler
 // need not know of it: in a call that it knows of the core may be given to somebody else.
 func threadCPU() time.Duration {
 	var t unix.Timespec

@@ -53,6 +53,18 @@ var reportLines = []reportLine{
 	{"trie mean", "ms", seconds(func(r *report) float64 { return r.TrieAvgMS })},
 	{"trie p99", "ms", seconds(func(r *report) float64 { return r.TrieP99MS })},
 	{"trie max", "s", seconds(func(r *report) float64 { return r.TrieMaxS })},
+	{"largest trie", "% of the wall, first job to last", func(r *report) string {
+		if len(r.Largest) == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.1f", 100*(r.Largest[0].LastS-r.Largest[0].FirstS)/max(r.WallS, 1e-9))
+	}},
+	{"  its leaves", "% of all", func(r *report) string {
+		if len(r.Largest) == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.1f", 100*float64(r.Largest[0].Leaves)/float64(max(r.Leaves, 1)))
+	}},
 	{"leaves, last minute", "1/s", seconds(func(r *report) float64 { return r.Rate1M.LeavesPerS })},
 	{"  last 5 minutes", "1/s", seconds(func(r *report) float64 { return r.Rate5M.LeavesPerS })},
 	{"  last 15 minutes", "1/s", seconds(func(r *report) float64 { return r.Rate15M.LeavesPerS })},
