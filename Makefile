@@ -8,6 +8,7 @@
 #                      OUT, and the ratio to go-ethereum (some ten minutes on two cores)
 # make bench-bal      block access lists of each family, Balsa's paths and go-ethereum in turn; growth
 #                     with the state and with the block, workers; plots in OUT (an hour)
+# make jaeger  traces in a real Jaeger: builds one the first time (some minutes), then half a minute
 # make bench-blocks   blocks on a state of 1 M accounts, Balsa and go-ethereum in turn (minutes)
 
 GO      ?= go
@@ -19,6 +20,7 @@ OUT     ?= bin/bench
 SEEDS   ?= 10000
 FROM    ?= 1
 
+.PHONY: jaeger
 .PHONY: all build run test simulate cross race fmt-check bench-bal bench-blocks bench-hash \
   bench-storage clean
 
@@ -67,6 +69,9 @@ bench-blocks:
 	BALSA_BENCH_ACCOUNTS=1000000 BALSA_BENCH_CONTRACTS=10000 BALSA_BENCH_SLOTS=100 \
 	BALSA_BENCH_BLOCKS=300 BALSA_BENCH_SEGMENT=100 BALSA_BENCH_CACHE_MB=1024 BALSA_BENCH_NOSYNC=1 \
 	$(GO) test -run '^$$' -bench Blocks -benchtime 1x -cpu 1,2 -timeout 60m -v ./test/bench
+
+jaeger:
+	cd test/jaeger && $(GO) test -count=1 -timeout 30m -v .
 
 bench-hash: build
 	$(BIN) bench hash

@@ -9,6 +9,13 @@ const phases = [
 ];
 const byId = (id) => document.getElementById(id);
 
+byId("phases").append(...[...phases, ["other", "other"], ["rejected", "rejected"]].flatMap(
+  ([key, name]) => {
+    const mark = document.createElement("i");
+    mark.className = key;
+    return [mark, name];
+  }), " · red line: root-ready lag, where sampled");
+
 function element(name, attributes, text) {
   const e = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
@@ -121,7 +128,8 @@ function showTimeline(slots, now) {
     }
   });
   for (let t = 0; t <= windowSeconds; t += 5) {
-    parts.push(element("text", { x: x(now - t) - 18, y: slots.length * line + 11 }, t ? `-${t} s` : "now"));
+    parts.push(element("text", { x: x(now - t) - 24, y: slots.length * line + 11 },
+      t ? `-${t} s` : "now"));
   }
   svg.replaceChildren(...parts);
 }
@@ -147,7 +155,8 @@ function showStorage(storage, accounts) {
 function showShadow(verdict, c) {
   const p = byId("verdict");
   p.className = verdict;
-  const skipped = c && Object.entries(c.skipped || {}).map(([k, n]) => `${number(n)} ${k}`).join(", ");
+  const skipped = c && Object.entries(c.skipped || {}).filter(([, n]) => n > 0)
+    .map(([k, n]) => `${number(n)} ${k.replaceAll("_", " ")}`).join(", ");
   p.textContent = !c ? "off" : `${verdict}: ${number(c.comparisons)} compared, ` +
     `${number(c.mismatches)} mismatches, ${number(c.failures)} failures` +
     (skipped ? `, skipped ${skipped}` : "");
