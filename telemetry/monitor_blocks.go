@@ -101,7 +101,7 @@ func (m *Monitor) BlockApplied(mode string, b *messages.BlockApplied) {
 		histogram metric.Float64Histogram
 		took      time.Duration
 	}{
-		{i.total, p.Total}, {i.decode, p.Decode}, {i.warmup, p.Warmup},
+		{i.total, p.Total}, {i.decode, p.Decode}, {i.warmup, p.Warmup}, {i.apply, p.Apply},
 		{i.storageRoots, p.StorageRoots}, {i.accountRoot, p.AccountRoot}, {i.commit, p.Commit},
 	} {
 		h.histogram.Record(ctx, h.took.Seconds(), attrs)
@@ -114,8 +114,9 @@ func (m *Monitor) BlockApplied(mode string, b *messages.BlockApplied) {
 	rec.BlockRecord = BlockRecord{
 		Number: b.Number, Hash: b.Hash.Hex(), At: m.now(), Mode: mode, Accounts: b.Accounts,
 		Slots: b.Slots, Rows: b.Rows, Total: p.Total.Seconds(), Decode: p.Decode.Seconds(),
-		Warmup: p.Warmup.Seconds(), StorageRoots: p.StorageRoots.Seconds(),
-		AccountRoot: p.AccountRoot.Seconds(), Commit: p.Commit.Seconds(),
+		Warmup: p.Warmup.Seconds(), Apply: p.Apply.Seconds(),
+		StorageRoots: p.StorageRoots.Seconds(),
+		AccountRoot:  p.AccountRoot.Seconds(), Commit: p.Commit.Seconds(),
 	}
 	m.blocks.add(rec)
 }
