@@ -49,6 +49,8 @@ type Engine struct {
 
 	hide func() // from the monitor; nil: read-only
 
+	subscriptions balactor.Subscriptions
+
 	open  context.Context         // until Close is called
 	close context.CancelCauseFunc // ends it
 }
@@ -100,6 +102,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		Store:  store, Tracer: tracer, Logger: o.Logger,
 		BalApply: balactor.Options{Workers: o.Workers, Apply: o.Apply},
 		OnFatal:  o.OnFatal, Monitor: o.Monitor, Shadow: shadow,
+		Subscriptions: &e.subscriptions,
 	})
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -248,6 +251,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.closed = true
 	e.mu.Unlock()
 	e.close(ErrClosed)
+	e.subscriptions.Close(ErrClosed)
 	e.shadow.Close()
 
 	e.closing.Lock()

@@ -34,6 +34,8 @@ var (
 	ErrBusy          = balactor.ErrBusy
 	ErrWorkerFailed  = balactor.ErrWorkerFailed
 	ErrNoState       = balactor.ErrNoState
+	ErrUnsubscribed  = balactor.ErrUnsubscribed
+	ErrChangesLost   = balactor.ErrChangesLost
 	// ErrGivenUp: Close was called before the request was done; errors.Is finds ErrClosed too. The
 	// store is as it was, or where a rewind had got to.
 	ErrGivenUp = balactor.ErrGivenUp

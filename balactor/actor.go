@@ -32,6 +32,9 @@ type Config struct {
 	// Shadow takes validated blocks. Nil: nobody does.
 	Shadow *Shadow
 
+	// Subscriptions take the change sets of blocks. Nil: nobody does.
+	Subscriptions *Subscriptions
+
 	// onMessage sees each message before its actor does; for tests, which panic in it.
 	onMessage func(any)
 }
@@ -105,6 +108,7 @@ func (a *applyActor) Receive(c actor.Context) {
 	}
 	switch m := c.Message().(type) {
 	case *actor.Started:
+		a.onRoom(c.Self())
 		a.hold.failed()
 		a.hold.close(a.cfg.Logger)
 		a.children = make([]*actor.PID, a.cfg.Options.Workers)
@@ -118,7 +122,7 @@ func (a *applyActor) Receive(c actor.Context) {
 	case *messages.Rewind:
 		a.run(c, request{rewind: m, trace: actors.Ctx(c)})
 	case *messages.StorageUpdated, *messages.AccountsUpdated, *messages.JobFailed,
-		*messages.ParentRead:
+		*messages.ParentRead, *messages.RoomMade:
 		a.run(c, m)
 	case actors.ChildRestarted:
 		if i := a.index(m.Child); i >= 0 {
@@ -311,15 +315,39 @@ func (a *applyActor) store(b *block) stored {
 	a.rootReady(b)
 	_, span = a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanStateCommit)
 	defer span.End()
-	if err := (&wanted{ctx: b.request.ctx()}).err(); err != nil {
-		return stored{err}
+	err := (&wanted{ctx: b.request.ctx()}).err()
+	switch m := b.request.apply; {
+	case err != nil:
+	case m == nil:
+		err = a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)
+	default:
+		err = a.cfg.Store.Commit(b.parent.cursor,
+			state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)
 	}
-	if b.request.rewind != nil {
-		return stored{a.cfg.Store.Revert(b.parent.cursor, b.parent.undo.to, &b.layer)}
+	return stored{err: err, full: err == nil && a.publish(b)}
+}
+
+// publish delivers the change set of a block that is stored. It reports whether the next one has
+// to wait.
+func (a *applyActor) publish(b *block) (full bool) {
+	if a.cfg.Subscriptions == nil || !a.cfg.Subscriptions.subscribed() {
+		return false
 	}
-	m := b.request.apply
-	return stored{a.cfg.Store.Commit(b.parent.cursor,
-		state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)}
+	c := &state.ChangeSet{Hash: b.hash, Accounts: b.layer.Accounts, Slots: b.layer.Slots}
+	if h := b.header(); h != nil {
+		c.Number, c.Parent = h.Number.Uint64(), h.ParentHash
+	}
+	c.Undone = b.request.rewind != nil
+	return a.cfg.Subscriptions.publish(c)
+}
+
+// onRoom has subscribers tell the actor when a block that waits for them may go on.
+func (a *applyActor) onRoom(self *actor.PID) {
+	if a.cfg.Subscriptions != nil {
+		a.cfg.Subscriptions.onRoom(func() {
+			a.cfg.System.Send(context.Background(), self, &messages.RoomMade{})
+		})
+	}
 }
 
 func (a *applyActor) release(b *block) {

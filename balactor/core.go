@@ -92,7 +92,8 @@ type block struct {
 	spent  []messages.Phases // by worker: what they do side by side
 	mark   time.Time         // start of the phase in hand
 	failed error
-	undone int // blocks undone by the request before this pass
+	full   bool // stored, and waits for room
+	undone int  // blocks undone by the request before this pass
 }
 
 // Effects: what the shell is asked to do. Those that say "answers" give a message to step.
@@ -159,7 +160,10 @@ type (
 		done accountsDone
 		err  error
 	}
-	stored struct{ err error }
+	stored struct {
+		err  error
+		full bool // subscribers have no room for another change set: RoomMade follows
+	}
 	// workerLost says that the worker's job in hand is lost; the worker itself goes on.
 	workerLost struct {
 		worker int
@@ -203,6 +207,8 @@ func (c *core) step(now time.Time, m any) []any {
 		return c.accountsReady(now, m)
 	case stored:
 		return c.stored(now, m)
+	case *messages.RoomMade:
+		return c.roomMade(now)
 	}
 	panic(fmt.Sprintf("balactor: the core does not know %T", m))
 }

@@ -194,8 +194,29 @@ func (b *block) checkRoot() error {
 func (c *core) stored(now time.Time, m stored) []any {
 	b := c.cur
 	b.phases.Commit = now.Sub(b.mark)
-	if m.err != nil || b.request.apply != nil {
+	if m.err != nil {
 		return c.finish(now, m.err)
+	}
+	if b.full = m.full; b.full {
+		return nil
+	}
+	return c.delivered(now)
+}
+
+// roomMade goes on with a block that is stored and waits for its subscribers.
+func (c *core) roomMade(now time.Time) []any {
+	if c.cur == nil || !c.cur.full {
+		return nil // of an incarnation before
+	}
+	c.cur.full = false
+	return c.delivered(now)
+}
+
+// delivered goes on behind a block that is stored, and whose change set is delivered.
+func (c *core) delivered(now time.Time) []any {
+	b := c.cur
+	if b.request.apply != nil {
+		return c.finish(now, nil)
 	}
 	// A rewind goes on with the block that is the cursor now.
 	return append([]any{release{b}}, c.start(now, b.request, b.undone+1)...)

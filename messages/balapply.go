@@ -86,3 +86,6 @@ type RewindRejected struct {
 	Cursor  state.Cursor
 	Err     error
 }
+
+// RoomMade tells the BalApplyActor that subscribers have room for the next change set.
+type RoomMade struct{}

@@ -38,6 +38,8 @@ type Config struct {
 	// Shadow takes the BalApplyActor's validated blocks; if it is enabled, there is an actor behind
 	// it. Nil: there is none.
 	Shadow *balactor.Shadow
+	// Subscriptions take the change sets of blocks. Nil: nobody does.
+	Subscriptions *balactor.Subscriptions
 	// Build is what the StorageActor builds from and into. Nil: there is none.
 	Build storageactor.Store
 	// Storage configures the StorageActor.
@@ -138,7 +140,8 @@ func (r *root) specify(sys *actors.System, cfg *Config) error {
 	if cfg.Store != nil {
 		spec, err := balactor.Spec(balactor.Config{
 			System: sys, Store: cfg.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
-			Options: cfg.BalApply, Monitor: cfg.Monitor, Shadow: cfg.Shadow,
+			Subscriptions: cfg.Subscriptions,
+			Options:       cfg.BalApply, Monitor: cfg.Monitor, Shadow: cfg.Shadow,
 		})
 		if err != nil {
 			return err
