@@ -11,6 +11,7 @@ import (
 	"github.com/balsa-sync/balsa/internal/invariants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
+	"github.com/balsa-sync/balsa/trie"
 )
 
 func (c *core) storageUpdated(now time.Time, m *messages.StorageUpdated) []any {
@@ -96,12 +97,11 @@ func (c *core) storageDone(now time.Time) []any {
 	b := c.cur
 	b.mark = now
 	b.sideBySide()
-	for _, s := range b.storage {
-		b.layer.Accounts = append(b.layer.Accounts, s.Accounts...)
-		b.layer.Slots = append(b.layer.Slots, s.Slots...)
-		b.layer.Codes = append(b.layer.Codes, s.Codes...)
-		b.changes = append(b.changes, s.Changes...)
-	}
+	type done = messages.StorageUpdated
+	b.layer.Accounts = joined(b.storage, func(d *done) []state.AccountWrite { return d.Accounts })
+	b.layer.Slots = joined(b.storage, func(d *done) []state.SlotWrite { return d.Slots })
+	b.layer.Codes = joined(b.storage, func(d *done) []state.CodeWrite { return d.Codes })
+	b.changes = joined(b.storage, func(d *done) []trie.Change { return d.Changes })
 	slices.SortFunc(b.layer.Codes, func(x, y state.CodeWrite) int {
 		return bytes.Compare(x.Hash[:], y.Hash[:])
 	})
@@ -141,6 +141,22 @@ func (b *block) sideBySide() {
 	b.phases.StorageRoots += most.StorageRoots
 }
 
+// joined puts one list of every answer side by side.
+func joined[A, T any](answers []*A, list func(*A) []T) []T {
+	if len(answers) == 1 {
+		return list(answers[0])
+	}
+	n := 0
+	for _, a := range answers {
+		n += len(list(a))
+	}
+	all := make([]T, 0, n)
+	for _, a := range answers {
+		all = append(all, list(a)...)
+	}
+	return all
+}
+
 // accountsReady completes the layer and checks the root (I3).
 func (c *core) accountsReady(now time.Time, m accountsReady) []any {
 	b := c.cur
@@ -150,10 +166,8 @@ func (c *core) accountsReady(now time.Time, m accountsReady) []any {
 		return c.finish(now, m.err)
 	}
 	b.root = m.done.root
-	b.layer.Branches = m.done.branches
-	for _, s := range b.storage {
-		b.layer.Branches = append(b.layer.Branches, s.Branches...)
-	}
+	b.layer.Branches = slices.Concat(m.done.branches, joined(b.storage,
+		func(d *messages.StorageUpdated) []state.BranchWrite { return d.Branches }))
 	if err := b.checkRoot(); err != nil {
 		return c.finish(now, err)
 	}

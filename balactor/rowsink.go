@@ -18,6 +18,9 @@ type updater struct {
 	*trie.Updater
 	sink   rowSink
 	wanted wanted
+
+	accounts []accountRun  // of the job in hand
+	changes  []trie.Change // of its accounts' slots
 }
 
 func newUpdater() *updater {
@@ -49,9 +52,8 @@ type rowSink struct {
 
 // rowOrder sorts rows, mostly without looking at them.
 type rowOrder struct {
-	tag   uint32
+	rank  uint64 // tag, and the path's first nibbles
 	index uint32 // in rows
-	head  uint64 // of the path
 }
 
 func (s *rowSink) begin(w *wanted) {
@@ -80,7 +82,8 @@ func (s *rowSink) add(tag uint32, p trie.Path, row []byte) {
 		w.Account, w.Storage = s.owners[tag], true
 	}
 	s.order = append(s.order, rowOrder{
-		tag: tag, index: uint32(len(s.rows)), head: binary.BigEndian.Uint64(p.Key[:]),
+		rank:  uint64(tag)<<32 | uint64(binary.BigEndian.Uint32(p.Key[:])),
+		index: uint32(len(s.rows)),
 	})
 	s.rows = append(s.rows, w)
 }
@@ -89,11 +92,8 @@ func (s *rowSink) add(tag uint32, p trie.Path, row []byte) {
 // caller's.
 func (s *rowSink) sorted() []state.BranchWrite {
 	slices.SortFunc(s.order, func(a, b rowOrder) int {
-		if c := cmp.Compare(a.tag, b.tag); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(a.head, b.head); c != 0 {
-			return c
+		if a.rank != b.rank {
+			return cmp.Compare(a.rank, b.rank)
 		}
 		return s.rows[a.index].Path.Compare(s.rows[b.index].Path)
 	})

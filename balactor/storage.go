@@ -3,6 +3,7 @@ package balactor
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -53,12 +54,8 @@ func updateStorage(u *updater, p parent, m *messages.UpdateStorage, clock func()
 	u.begin(m.Ctx)
 	r := &storageRun{parent: p, updater: u, codes: map[common.Hash]bool{}}
 	r.out.Job = m.Job
-	r.accounts = make([]accountRun, len(m.Targets))
-	slots := 0
-	for i := range m.Targets {
-		slots += len(m.Targets[i].Slots)
-	}
-	r.slots = make([][]byte, slots)
+	r.makeRoom(m.Targets)
+	defer clear(r.accounts) // the buffer is kept, not what it refers to
 
 	start := clock()
 	apply, warm := r.apply, start
@@ -83,6 +80,20 @@ func updateStorage(u *updater, p parent, m *messages.UpdateStorage, clock func()
 	r.out.Branches = u.sink.sorted()
 	r.out.Warmup, r.out.Apply, r.out.Roots = warm.Sub(start), applied.Sub(warm), clock().Sub(applied)
 	return &r.out, nil
+}
+
+// makeRoom makes all lists of the run as long as they can become.
+func (r *storageRun) makeRoom(targets []messages.AccountTarget) {
+	n, slots := len(targets), 0
+	for i := range targets {
+		slots += len(targets[i].Slots)
+	}
+	u := r.updater
+	u.accounts = slices.Grow(u.accounts[:0], n)
+	u.changes = slices.Grow(u.changes[:0], slots)
+	r.accounts, r.slots = u.accounts[:n], make([][]byte, slots)
+	r.out.Accounts, r.out.Changes = make([]state.AccountWrite, 0, n), make([]trie.Change, 0, n)
+	r.out.Slots = make([]state.SlotWrite, 0, slots)
 }
 
 // each calls f with every account.
@@ -202,6 +213,10 @@ func (r *storageRun) code(hash common.Hash, code []byte) error {
 // changed keeps the slot changes that change something. After that a deletion implies that the
 // slot is there, and the trie's walk can tell a leaf without reading it.
 func (r *storageRun) changed(a *accountRun) {
+	all := &r.updater.changes
+	from := len(*all)
+	*all = (*all)[:from+len(a.target.Slots)]
+	a.changes = (*all)[from:from:len(*all)]
 	for i := range a.target.Slots {
 		s := &a.target.Slots[i]
 		var pre []byte

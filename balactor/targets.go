@@ -1,7 +1,8 @@
 package balactor
 
 import (
-	"bytes"
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -57,7 +58,11 @@ const hashedAtOnce = 1 << 14
 
 // keysOf hashes all keys of a post-state together, in lanes. The slots' are in its order.
 func keysOf(post []bal.PostAccount, w *wanted) (accountKeys, slotKeys []common.Hash, err error) {
-	var slots []common.Hash
+	n := 0
+	for i := range post {
+		n += len(post[i].Slots)
+	}
+	slots := make([]common.Hash, 0, n)
 	addresses := make([]common.Address, len(post))
 	for i := range post {
 		addresses[i] = post[i].Address
@@ -83,37 +88,69 @@ func targetsOf(post []bal.PostAccount, w *wanted) ([]messages.AccountTarget, err
 	if err != nil {
 		return nil, err
 	}
-	slab := make([]messages.SlotTarget, 0, len(slotKeys))
+	first := make([]int, len(post)) // of each account's slots, in slotKeys
+	for i := 1; i < len(post); i++ {
+		first[i] = first[i-1] + len(post[i-1].Slots)
+	}
+	slab, values := make([]messages.SlotTarget, len(slotKeys)), make([]byte, 0, slotRoom(post))
 	targets := make([]messages.AccountTarget, len(post))
-	for i := range post {
+	var slots []keyOrder
+	for i, o := range orderOf(nil, accountKeys) {
 		if err := w.item(); err != nil {
 			return nil, err
 		}
-		p := &post[i]
-		from := len(slab)
-		for j := range p.Slots {
+		p, from := &post[o.index], first[o.index]
+		to := from + len(p.Slots)
+		own := slab[from:to:to]
+		slots = orderOf(slots, slotKeys[from:to])
+		for j, o := range slots {
 			if err := w.item(); err != nil {
 				return nil, err
 			}
-			slab = append(slab, messages.SlotTarget{
-				Hash: slotKeys[len(slab)], Value: state.EncodeSlot(p.Slots[j].Value),
-			})
+			own[j].Hash = slotKeys[from+int(o.index)]
+			start := len(values)
+			values = state.AppendSlot(values, &p.Slots[o.index].Value)
+			if end := len(values); end > start {
+				own[j].Value = values[start:end:end]
+			}
 		}
-		own := slab[from:len(slab):len(slab)]
-		slices.SortFunc(own, func(a, b messages.SlotTarget) int {
-			return bytes.Compare(a.Hash[:], b.Hash[:])
-		})
 		targets[i] = messages.AccountTarget{
-			Hash: accountKeys[i], Address: p.Address,
+			Hash: accountKeys[o.index], Address: p.Address,
 			Nonce: p.Nonce, Balance: p.Balance, Code: p.Code, CodeSet: p.CodeSet,
 			Slots: own,
 		}
 	}
 	hashCodes(targets)
-	slices.SortFunc(targets, func(a, b messages.AccountTarget) int {
-		return bytes.Compare(a.Hash[:], b.Hash[:])
-	})
 	return targets, w.err()
+}
+
+// slotRoom is at least the length of all slots' values in RLP.
+func slotRoom(post []bal.PostAccount) (n int) {
+	for i := range post {
+		n += (1 + common.HashLength) * len(post[i].Slots)
+	}
+	return n
+}
+
+// keyOrder sorts keys, mostly without looking at them.
+type keyOrder struct {
+	head  uint64 // of the key
+	index uint32 // in the list of keys
+}
+
+// orderOf fills dst with the order of keys.
+func orderOf(dst []keyOrder, keys []common.Hash) []keyOrder {
+	dst = slices.Grow(dst[:0], len(keys))
+	for i := range keys {
+		dst = append(dst, keyOrder{binary.BigEndian.Uint64(keys[i][:]), uint32(i)})
+	}
+	slices.SortFunc(dst, func(a, b keyOrder) int {
+		if a.head == b.head {
+			return keys[a.index].Cmp(keys[b.index])
+		}
+		return cmp.Compare(a.head, b.head)
+	})
+	return dst
 }
 
 // targetsOfDiff makes targets of a reverse diff: each account exactly as it was.
