@@ -16,6 +16,7 @@ type Reader struct {
 	v *view // nil once closed
 	// seekers by key space. In files: what tables hold; in all: everything.
 	files, all [numSeekSpaces]*pebble.Iterator
+	near       [numSeekSpaces]nearby // where files stand, in the spaces of storage
 	mem        arena
 	key        keyBuf
 }
@@ -95,7 +96,7 @@ func (r *Reader) SlimAccount(hash *common.Hash) ([]byte, error) {
 // Slot returns the slot's row, the RLP of the trimmed value; nil if it is not set. It is valid
 // until the next call.
 func (r *Reader) Slot(account, slot *common.Hash) ([]byte, error) {
-	v, err := r.exact(seekSlot, appendSlotKey(r.key[:0], account, slot))
+	v, err := r.slot(account, appendSlotKey(r.key[:0], account, slot))
 	if err == nil && v != nil {
 		if _, err = splitSlot(v); err != nil {
 			err = corrupt(err)
@@ -105,6 +106,22 @@ func (r *Reader) Slot(account, slot *common.Hash) ([]byte, error) {
 		return nil, fmt.Errorf("slot %x of account %x: %w", *slot, *account, err)
 	}
 	return v, nil
+}
+
+func (r *Reader) slot(account *common.Hash, key []byte) ([]byte, error) {
+	if r.v == nil {
+		return nil, ErrClosed
+	}
+	value, st := r.v.recentRow(key)
+	if st != rowUnknown {
+		return value, nil
+	}
+	it, err := r.seeker(seekSlot, r.v.files != nil)
+	if err != nil {
+		return nil, err
+	}
+	_, value, err = rowAt(it, r.near[seekSlot].find(it, account, key))
+	return value, err
 }
 
 // exact returns the row with the given key, nil if there is none. Rows are never empty.

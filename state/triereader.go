@@ -66,7 +66,7 @@ func (t *trieReader) firstBranch(p trie.Path) (trie.Path, trie.Branch, bool, err
 	if st == rowPresent {
 		return t.branch(p, value)
 	}
-	found, value, err := r.first(space, key, st, t.changedLately)
+	found, value, err := t.first(space, key, st)
 	if found == nil || err != nil {
 		return trie.Path{}, trie.Branch{}, false, err
 	}
@@ -154,24 +154,36 @@ func (t *trieReader) wrap(what string, p trie.Path, err error) error {
 // first returns the first row whose key has the given prefix, nil if there is none. st is what the
 // recent rows say of the key itself, and it is not rowPresent. The result is valid until the next
 // call.
-func (r *Reader) first(
-	space int, key []byte, st rowState, changed func() bool,
-) (found, value []byte, err error) {
+func (t *trieReader) first(space int, key []byte, st rowState) (found, value []byte, err error) {
+	r := t.r
 	inFiles := r.v.files != nil
 	it, err := r.seeker(space, inFiles)
 	if err != nil {
 		return nil, nil, err
 	}
+	near, behind := &r.near[space], false
 	if inFiles && st == rowUnknown {
 		// Nearly always the row has this very key.
-		if found, value, err = rowAt(it, it.SeekPrefixGE(key)); found != nil || err != nil {
+		var ok bool
+		if t.storage {
+			ok = near.find(it, &t.account, key)
+			behind = near.standing
+		} else {
+			ok = it.SeekPrefixGE(key)
+		}
+		if found, value, err = rowAt(it, ok); found != nil || err != nil {
 			return found, value, err
 		}
 	}
-	if changed() {
+	if t.changedLately() {
+		near.leave()
 		return r.v.firstRow(it, space, key, len(key))
 	}
-	return rowAt(it, it.SeekGE(key) && bytes.HasPrefix(it.Key(), key))
+	if !behind {
+		near.leave()
+		it.SeekGE(key)
+	}
+	return rowAt(it, it.Valid() && bytes.HasPrefix(it.Key(), key))
 }
 
 // firstLeafRow returns the first row at or after key, whose first owner bytes it shares, and below
@@ -183,6 +195,7 @@ func (r *Reader) firstLeafRow(
 	if err != nil {
 		return nil, nil, err
 	}
+	r.near[space].leave()
 	if changed() {
 		found, value, err = r.v.firstRow(it, space, key, owner+p.Len/2)
 	} else {
