@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/telemetry"
 )
 
@@ -17,6 +18,8 @@ import (
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
+
+	faults balsa.ShadowFaults // planted by tests
 
 	acted bool // a command's own code was reached: its errors are not about usage
 }
@@ -53,7 +56,7 @@ func (a *app) command() *cli.Command {
 		UsageText: "balsa COMMAND [options] [arguments]",
 		Commands: []*cli.Command{
 			a.initCommand(), a.importCommand(), a.exportCommand(), a.rebuildCommand(),
-			a.replayCommand(), a.verifyCommand(), a.statusCommand(),
+			a.replayCommand(), a.soakCommand(), a.verifyCommand(), a.statusCommand(),
 			a.fixturesCommand(), a.benchCommand(), a.versionCommand(),
 		},
 		Description: "Exit codes: 0 done, 1 failed or interrupted, 2 bad usage, " +

@@ -5,6 +5,7 @@
 //	balsa export --datadir DIR state.leaves
 //	balsa rebuild --datadir DIR
 //	balsa replay --datadir DIR payloads.jsonl.gz
+//	balsa soak --datadir DIR payloads.jsonl.gz
 //	balsa verify --datadir DIR
 //	balsa status --datadir DIR --json
 //	balsa fixtures DIR
@@ -19,7 +20,8 @@
 //	0  done
 //	1  failed, or interrupted: run the same command again to go on
 //	2  bad usage: an unknown command or flag, a missing argument or file
-//	3  verification failed: a state root differs, or the store contradicts itself
+//	3  verification failed: a state root differs, the store contradicts itself, or a soak did not
+//	   pass
 //	4  the store cannot be used: missing, locked, foreign, of another schema, damaged, unfinished,
 //	   or its directory is refused by the file system (no rights, read-only, no space, a bad path)
 package main

@@ -48,7 +48,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &usage):
 		return exitUsage
-	case isAny(err, balsa.ErrWrongRoot, balsa.ErrVerify):
+	case isAny(err, balsa.ErrWrongRoot, balsa.ErrVerify, errSoak):
 		return exitVerify
 	case isAny(err, storeErrors...): // before the missing files: a damaged store misses some
 		return exitStore

@@ -43,24 +43,35 @@ func (a *app) replayCommand() *cli.Command {
 			"stopped goes on where it was. It ends at the first block that fails.\n\n" +
 			"A root that comes out right shows that access list and header agree. It does not " +
 			"show that the block's transactions produce that list: only executing them does.",
-		Flags: []cli.Flag{
-			dataDirFlag(),
-			&cli.Uint64Flag{
-				Name: flagTo, Sources: env(flagTo), DefaultText: "0: the last one",
-				Usage: "number of the last block to apply",
-			},
+		Flags: append(replayFlags(),
 			&cli.BoolFlag{
-				Name: flagNoSync, Sources: env(flagNoSync), DefaultText: "false",
-				Usage: "do not wait for the disk at each block: faster, and a crash of the machine " +
-					"may cost the last blocks",
+				Name: flagShadow, Sources: env(flagShadow), DefaultText: "false",
+				Usage: "compute roots a second way beside the blocks, and count what differs",
 			},
-			applyFlag(),
-			workersFlag(),
-			cacheFlag(),
-			checkpointBlocksFlag(), checkpointBytesFlag(), historyFlag(),
-			jsonFlag("print the summary as JSON"),
-		},
+			shadowEveryFlag(flagShadowEvery),
+		),
 		Action: a.action(1, anyNumber, replay),
+	}
+}
+
+// replayFlags are the flags of all commands that apply blocks from files.
+func replayFlags() []cli.Flag {
+	return []cli.Flag{
+		dataDirFlag(),
+		&cli.Uint64Flag{
+			Name: flagTo, Sources: env(flagTo), DefaultText: "0: the last one",
+			Usage: "number of the last block to apply",
+		},
+		&cli.BoolFlag{
+			Name: flagNoSync, Sources: env(flagNoSync), DefaultText: "false",
+			Usage: "do not wait for the disk at each block: faster, and a crash of the machine " +
+				"may cost the last blocks",
+		},
+		applyFlag(),
+		workersFlag(),
+		cacheFlag(),
+		checkpointBlocksFlag(), checkpointBytesFlag(), historyFlag(),
+		jsonFlag("print the summary as JSON"),
 	}
 }
 
@@ -73,21 +84,42 @@ type replaySummary struct {
 	Slots    int           // that the applied blocks changed
 	Took     time.Duration // opening and closing the store not counted
 	Cursor   state.Cursor
+	Shadow   balsa.ShadowStats
 }
 
-func replay(ctx context.Context, c *cli.Command, s *session) (err error) {
+func replay(ctx context.Context, c *cli.Command, s *session) error {
+	o := s.engineOptions(c)
+	o.Shadow = balsa.ShadowOptions{
+		Enabled: c.Bool(flagShadow), Every: c.Uint64(flagShadowEvery), Faults: s.app.faults,
+	}
+	sum, err := s.replayFiles(ctx, c, o, replayHooks{})
+	if sum == nil {
+		return err
+	}
+	return errors.Join(err, s.printReplay(*sum, c.Bool(flagJSON), err))
+}
+
+// replayHooks are called with the engine. What is nil is not called.
+type replayHooks struct {
+	before func(context.Context, *balsa.Engine) error // each block that is applied
+	after  func(context.Context, *balsa.Engine) error // the last one, also where one failed
+}
+
+// replayFiles applies the blocks of the command's files. Where it could not begin there is no
+// summary.
+func (s *session) replayFiles(ctx context.Context, c *cli.Command, o balsa.Options,
+	hooks replayHooks) (*replaySummary, error) {
 	files, err := blockfile.Open(blockfile.Options{Paths: c.Args().Slice(), Stdin: s.app.stdin})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	o := s.engineOptions(c)
 	o.NoSync = c.Bool(flagNoSync)
 	o.OnFatal = func(err error) { fail(err) }
 	e, err := balsa.Open(ctx, o)
 	if err != nil {
-		return errors.Join(err, files.Close())
+		return nil, errors.Join(err, files.Close())
 	}
 	last := c.Uint64(flagTo)
 	if last == 0 {
@@ -95,15 +127,20 @@ func replay(ctx context.Context, c *cli.Command, s *session) (err error) {
 	}
 	r := &replayRun{
 		engine: e, files: files, last: last, log: s.log, meter: newMeter(files.Progress),
+		before: hooks.before,
 	}
 	show := s.newDisplay(r.meter)
 	err = r.run(ctx, show)
 	show.finish()
+	if hooks.after != nil {
+		err = errors.Join(err, hooks.after(ctx, e))
+	}
 	sum := r.summary()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	err = errors.Join(err, e.Close(closing))
-	return errors.Join(err, s.printReplay(sum, c.Bool(flagJSON), err))
+	sum.Shadow = e.ShadowStats()
+	return &sum, err
 }
 
 // replayRun is a replay under way.
@@ -113,6 +150,7 @@ type replayRun struct {
 	last   uint64 // number of the last block to apply
 	log    *slog.Logger
 	meter  *meter
+	before func(context.Context, *balsa.Engine) error // see replayHooks
 
 	sum replaySummary
 }
@@ -212,6 +250,11 @@ func (r *replayRun) take(ctx context.Context, b readBlock) error {
 	if !b.entry.HasAccessList() {
 		return fmt.Errorf("%s %w", b.entry, blockfile.ErrPreAmsterdam)
 	}
+	if r.before != nil {
+		if err := r.before(ctx, r.engine); err != nil {
+			return err
+		}
+	}
 	done, err := r.apply(ctx, b.block)
 	if err != nil {
 		return err
@@ -276,10 +319,11 @@ func (s *session) printReplay(sum replaySummary, asJSON bool, failed error) erro
 			BlocksASec  float64    `json:"blocksPerSecond"`
 			SlotsPerSec float64    `json:"slotsPerSecond"`
 			Cursor      cursorJSON `json:"cursor"`
+			Shadow      shadowJSON `json:"shadow"`
 			Error       string     `json:"error,omitempty"`
 		}{sum.Applied, sum.Applied, sum.Known, sum.Older, sum.Accounts, sum.Slots,
 			sum.Took.Seconds(), perSecond(sum.Applied), perSecond(sum.Slots),
-			jsonCursor(sum.Cursor), ""}
+			jsonCursor(sum.Cursor), jsonShadow(sum.Shadow), ""}
 		if failed != nil {
 			out.Error = failed.Error()
 		}
@@ -294,6 +338,9 @@ func (s *session) printReplay(sum replaySummary, asJSON bool, failed error) erro
 	s.printf("%d blocks applied, %d roots proven in %s (%.1f blocks/s, %.0f slots/s), cursor %s\n",
 		sum.Applied, sum.Applied, sum.Took.Round(time.Millisecond), perSecond(sum.Applied),
 		perSecond(sum.Slots), formatCursor(sum.Cursor))
+	if sum.Shadow.Skipped.Off < sum.Shadow.Requests {
+		s.printf("shadow: %s\n", shadowLine(sum.Shadow))
+	}
 	return nil
 }
 
