@@ -1,5 +1,7 @@
 # make run    build bin/balsa, make a store from the sample chain's genesis and replay the chain
 # make test   vet and test everything
+# make soak   replay the sample chain and a generated one of 10,000 blocks, every root computed a
+#             second way (minutes)
 # make cross  build everything for processors without the assembly, and vet and test what has it
 # make race   the tests again with the race detector (needs a C compiler) and assertions
 # make simulate       SEEDS simulated lives of the engine, from seed FROM on (see test/simulation)
@@ -17,11 +19,12 @@ SAMPLE  := test/chaingen/sample
 STORE   := bin/sample-store
 SCALE   ?= 1/100
 OUT     ?= bin/bench
+SOAK_BLOCKS ?= 10000
 SEEDS   ?= 10000
 FROM    ?= 1
 
 .PHONY: jaeger
-.PHONY: all build run test simulate cross race fmt-check bench-bal bench-blocks bench-hash \
+.PHONY: all build run test soak simulate cross race fmt-check bench-bal bench-blocks bench-hash \
   bench-storage clean
 
 all: build
@@ -42,6 +45,15 @@ test: fmt-check
 simulate:
 	$(GO) build -o bin/simulate ./test/simulation/cmd/simulate
 	bin/simulate -from $(FROM) -seeds $(SEEDS)
+
+soak: build
+	rm -rf bin/soak
+	$(BIN) init --datadir bin/soak/sample-store $(SAMPLE)/genesis.json
+	$(BIN) soak --datadir bin/soak/sample-store $(SAMPLE)/payloads.jsonl.gz
+	$(GO) run ./test/chaingen/cmd/chaingen -blocks $(SOAK_BLOCKS) -size 4 -out bin/soak/chain
+	$(BIN) init --datadir bin/soak/store bin/soak/chain/genesis.json
+	timeout 10m $(BIN) soak --nosync --datadir bin/soak/store bin/soak/chain/payloads.jsonl.gz
+	$(BIN) verify --datadir bin/soak/store
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./...
