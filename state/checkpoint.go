@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -27,6 +28,21 @@ type checkpoint struct {
 	run    func()        // does it, once
 	done   chan struct{} // closed when it has ended
 	err    error         // set before; the store has failed then
+
+	begun uint64 // Store.commits then
+	steps int    // rows since it last gave way
+}
+
+// paceRows is after how many rows a checkpoint lets others go first.
+const paceRows = 64
+
+// pace lets blocks go first where processors are few, in the first half of the time that there is
+// before the next checkpoint is due.
+func (s *Store) pace(c *checkpoint) {
+	if c.steps++; c.steps%paceRows == 0 &&
+		s.commits.Load()-c.begun < uint64(s.opts.CheckpointBlocks/2) {
+		runtime.Gosched()
+	}
 }
 
 // Checkpoint moves all that was committed to tables and waits for it: a store that is opened
@@ -85,7 +101,9 @@ func (s *Store) due() bool {
 // beginCheckpoint starts one of all that was committed. None runs. The caller holds s.writing.
 func (s *Store) beginCheckpoint() *checkpoint {
 	s.mu.Lock()
-	c := &checkpoint{cursor: s.cursor, logged: s.logSeq, done: make(chan struct{})}
+	c := &checkpoint{
+		cursor: s.cursor, logged: s.logSeq, done: make(chan struct{}), begun: s.commits.Load(),
+	}
 	c.run = sync.OnceFunc(func() { s.runCheckpoint(c) })
 	c.gen = s.recent.freeze()
 	s.running = c
@@ -129,7 +147,7 @@ func (s *Store) runCheckpoint(c *checkpoint) {
 		err := s.writeCheckpoint(c)
 		if err == nil {
 			// Nobody else adds rows to the cache while a checkpoint runs.
-			written = absorbed(s.recent.written, c.gen, s.recent.keep)
+			written = absorbed(s.recent.written, c.gen, s.recent.keep, func() { s.pace(c) })
 		}
 		return err
 	})

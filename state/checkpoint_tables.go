@@ -36,9 +36,10 @@ func (s *Store) checkpointTables(c *checkpoint) ([]string, error) {
 		return nil, err
 	}
 	t := &rowTables{
-		fs: s.fs, dir: dir, opts: s.checkpointOptions(false), raw: s.checkpointOptions(true),
+		fs: s.fs, dir: dir, pace: func() { s.pace(c) },
+		opts: s.checkpointOptions(false), raw: s.checkpointOptions(true),
 	}
-	rows := c.gen.newestPlaces()
+	rows := c.gen.newestPlaces(t.pace)
 	for _, space := range []byte(spaces) {
 		err := t.space(c, space, rows)
 		if err = errors.Join(err, t.finish()); err != nil {
@@ -65,8 +66,11 @@ type placed struct {
 }
 
 // newestPlaces returns the newest version of each row in the table, in order of key, by key space.
-func (g *generation) newestPlaces() (rows [numSeekSpaces][]placed) {
+func (g *generation) newestPlaces(pace func()) (rows [numSeekSpaces][]placed) {
 	t := g.table.Load()
+	for i := range rows {
+		rows[i] = make([]placed, 0, g.keys/numSeekSpaces)
+	}
 	for j := range t.slots {
 		s := t.slots[j].Load()
 		if s == 0 {
@@ -75,6 +79,7 @@ func (g *generation) newestPlaces() (rows [numSeekSpaces][]placed) {
 		key := g.record(uint32(s)).key()
 		if space, ok := seekSpaceOf(key[0]); ok {
 			rows[space] = append(rows[space], placed{keyRank(key), uint32(s)})
+			pace()
 		}
 	}
 	for _, r := range rows {
@@ -92,6 +97,7 @@ func (g *generation) newestPlaces() (rows [numSeekSpaces][]placed) {
 type rowTables struct {
 	fs        vfs.FS
 	dir       string
+	pace      func() // called with each row
 	opts, raw sstable.WriterOptions
 
 	w     *sstable.Writer // of the open table, or nil
@@ -131,6 +137,7 @@ func (t *rowTables) space(c *checkpoint, space byte, rows [numSeekSpaces][]place
 
 // set writes a row; nil deletes it.
 func (t *rowTables) set(key, value []byte) error {
+	t.pace()
 	if t.w == nil {
 		path := t.fs.PathJoin(t.dir, fmt.Sprintf("%06d.sst", len(t.paths)+1))
 		f, err := t.fs.Create(path, vfs.WriteCategoryUnspecified)

@@ -166,6 +166,7 @@ func (s *Store) moveCursor(to Cursor, e *logEntry) error {
 	s.view, s.cursor = nil, to
 	s.loggedLocked(e)
 	s.recent.commit()
+	s.commits.Add(1)
 	s.mu.Unlock()
 	if old != nil {
 		s.drop(old)

@@ -84,9 +84,13 @@ func (r record) size() int {
 
 func alignRecord(n int) int { return (n + recordAlign - 1) &^ (recordAlign - 1) }
 
-func newGeneration() *generation {
+func newGeneration() *generation { return newGenerationOf(firstTableSlots) }
+
+// newGenerationOf returns a generation whose table has room for half as many keys as slots, a power
+// of two, before it grows.
+func newGenerationOf(slots int) *generation {
 	g := &generation{pos: recordAlign} // place 0 means none
-	g.table.Store(&slotTable{slots: make([]atomic.Uint64, firstTableSlots)})
+	g.table.Store(&slotTable{slots: make([]atomic.Uint64, slots)})
 	return g
 }
 
@@ -218,7 +222,7 @@ func (g *generation) room() int { return maxArenaChunks*arenaChunkBytes - g.pos 
 
 // absorb adds the newest version of every branch row of a generation later than all in g. It
 // reports false where g is full; g is then of no more use.
-func (g *generation) absorb(later *generation) bool {
+func (g *generation) absorb(later *generation, pace func()) bool {
 	from := later.table.Load()
 	for j := range from.slots {
 		s := from.slots[j].Load()
@@ -230,6 +234,7 @@ func (g *generation) absorb(later *generation) bool {
 		if key[0] != spaceAccountBranch && key[0] != spaceStorageBranch {
 			continue
 		}
+		pace()
 		ok := true
 		if !r.deleted() {
 			ok = g.add(hash, key, r.value(), false, r.seq())

@@ -261,26 +261,31 @@ func (c *chain) back(u undone) { c.cursor, c.rows, c.codes = u.to, u.rows, u.cod
 func (c *chain) replay(t testing.TB, s *Store) {
 	t.Helper()
 	for _, l := range s.Logged() {
-		u, ok := c.blocks[l.Hash]
-		if !ok {
-			t.Fatalf("the log has %v, which never was", l)
-		}
-		if l.Undone {
-			if err := s.Revert(u.from, u.to, u.layer); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		b, err := s.LoggedBlock(l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Commit(u.to, b, u.applied); err != nil {
-			t.Fatal(err)
-		}
+		c.again(t, s, l)
 	}
 	if n := len(s.Logged()); n > 0 {
 		t.Fatalf("%d logged commits are left", n)
+	}
+}
+
+func (c *chain) again(t testing.TB, s *Store, l Logged) {
+	t.Helper()
+	u, ok := c.blocks[l.Hash]
+	if !ok {
+		t.Fatalf("the log has %v, which never was", l)
+	}
+	if l.Undone {
+		if err := s.Revert(u.from, u.to, u.layer); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	b, err := s.LoggedBlock(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(u.to, b, u.applied); err != nil {
+		t.Fatal(err)
 	}
 }
 

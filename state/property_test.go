@@ -25,6 +25,7 @@ type twin struct {
 func newTwin(t *testing.T, r *rand.Rand) *twin {
 	w := &twin{t: t, c: newChain(r, 2+r.Intn(40))}
 	o := testOptions(MemFS())
+	o.CheckpointBlocks = 2 + r.Intn(40)
 	w.fast = mustOpen(t, o)
 	o.FS, o.plain = MemFS(), true
 	w.plain = mustOpen(t, o)

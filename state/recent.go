@@ -52,7 +52,8 @@ func (r *recent) commit() {
 // freeze begins a generation, and returns the one that takes no more rows.
 func (r *recent) freeze() *generation {
 	full := r.newest()
-	r.gens = append([]*generation{newGeneration()}, r.gens...)
+	next := newGenerationOf(len(full.table.Load().slots)) // which will be as large
+	r.gens = append([]*generation{next}, r.gens...)
 	return full
 }
 
@@ -72,9 +73,10 @@ func (r *recent) bytes() int {
 }
 
 // absorbed returns the cache of written rows with those of a generation whose rows are in tables:
-// the same, or another in its place. The caller is the one that adds rows to it.
-func absorbed(written, g *generation, keep int) *generation {
-	if !written.absorb(g) {
+// the same, or another in its place. The caller is the one that adds rows to it; pace is called
+// with each row.
+func absorbed(written, g *generation, keep int, pace func()) *generation {
+	if !written.absorb(g, pace) {
 		return newGeneration() // what it lacks of the generation would show older rows
 	}
 	if written.pos >= 2*keep {

@@ -59,7 +59,7 @@ func (w *rowWriter) begin(n int) {
 
 func (w *rowWriter) end(space int) {
 	if len(w.run.places) > 0 {
-		w.gen.runs[space].add(w.run)
+		w.gen.runs[space].add(w.gen, w.run)
 	}
 }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"slices"
 	"sort"
@@ -12,7 +13,11 @@ import (
 type sortedRun struct {
 	ranks  []uint64 // of the keys: see keyRank
 	places []uint32 // of the records
+	merged bool     // of several commits' runs
 }
+
+// mergeRuns is how many commits' runs become one: a search looks into each.
+const mergeRuns = 8
 
 // runList holds the runs of one key space. One goroutine adds; any number read.
 type runList struct{ runs atomic.Pointer[[]*sortedRun] }
@@ -24,9 +29,52 @@ func (l *runList) load() []*sortedRun {
 	return nil
 }
 
-func (l *runList) add(r *sortedRun) {
+func (l *runList) add(g *generation, r *sortedRun) {
 	runs := append(l.load(), r) // readers look no further than the length that they loaded
+	if n := len(runs) - mergeRuns; n >= 0 && !runs[n].merged {
+		last := slices.Clone(runs[n:])
+		for ; len(last) > 1; last = last[:len(last)/2] {
+			for i := range len(last) / 2 {
+				last[i] = mergeTwo(g, last[2*i], last[2*i+1])
+			}
+		}
+		runs = append(slices.Clone(runs[:n]), last[0])
+	}
 	l.runs.Store(&runs)
+}
+
+// mergeTwo returns a run with the rows of two, each key once.
+func mergeTwo(g *generation, a, b *sortedRun) *sortedRun {
+	n := len(a.places) + len(b.places)
+	m := &sortedRun{ranks: make([]uint64, 0, n), places: make([]uint32, 0, n), merged: true}
+	take := func(r *sortedRun, i int) {
+		m.ranks, m.places = append(m.ranks, r.ranks[i]), append(m.places, r.places[i])
+	}
+	i, j := 0, 0
+	for i < len(a.places) && j < len(b.places) {
+		c := cmp.Compare(a.ranks[i], b.ranks[j])
+		if c == 0 {
+			c = bytes.Compare(g.record(a.places[i]).key(), g.record(b.places[j]).key())
+		}
+		switch {
+		case c < 0:
+			take(a, i)
+			i++
+		case c > 0:
+			take(b, j)
+			j++
+		default:
+			take(b, j)
+			i, j = i+1, j+1
+		}
+	}
+	for ; i < len(a.places); i++ {
+		take(a, i)
+	}
+	for ; j < len(b.places); j++ {
+		take(b, j)
+	}
+	return m
 }
 
 // keyRank packs the start of a key behind its space into a number that sorts alike; keys of equal

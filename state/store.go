@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,6 +26,7 @@ type Store struct {
 
 	// writing is held by whoever writes; it guards the fields below.
 	writing sync.Mutex
+	commits atomic.Uint64 // since the store was opened
 	batch   *pebble.Batch // reused from block to block
 	order   []rowOrder    // reused: the order of a layer's branch rows
 	bulk    *Bulk         // the open build, or nil
