@@ -30,17 +30,26 @@ type checkpoint struct {
 	err    error         // set before; the store has failed then
 
 	begun uint64 // Store.commits then
-	steps int    // rows since it last gave way
+	steps int    // rows looked at
+	rows  int    // about as many there will be
 }
 
-// paceRows is after how many rows a checkpoint lets others go first.
-const paceRows = 64
+const (
+	// paceRows is after how many rows a checkpoint looks whether it lets others go first.
+	paceRows = 64
+	// passes is how often a checkpoint looks at a row: to put them in order, to write them, and to
+	// keep some.
+	passes = 3
+)
 
-// pace lets blocks go first where processors are few, in the first half of the time that there is
-// before the next checkpoint is due.
+// pace spreads a checkpoint over three quarters of the blocks that there are until the next one is
+// due: where processors are few, it lets blocks go first as long as it is ahead of that.
 func (s *Store) pace(c *checkpoint) {
-	if c.steps++; c.steps%paceRows == 0 &&
-		s.commits.Load()-c.begun < uint64(s.opts.CheckpointBlocks/2) {
+	if c.steps++; c.steps%paceRows != 0 {
+		return
+	}
+	blocks := float64(s.commits.Load() - c.begun)
+	if float64(c.steps)*float64(s.opts.CheckpointBlocks)*3/4 >= float64(c.rows)*blocks {
 		runtime.Gosched()
 	}
 }
@@ -106,6 +115,7 @@ func (s *Store) beginCheckpoint() *checkpoint {
 	}
 	c.run = sync.OnceFunc(func() { s.runCheckpoint(c) })
 	c.gen = s.recent.freeze()
+	c.rows = passes * c.gen.keys
 	s.running = c
 	s.mu.Unlock()
 	if s.opts.Background != nil {
