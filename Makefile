@@ -5,6 +5,8 @@
 # make cross  build everything for processors without the assembly, and vet and test what has it
 # make race   the tests again with the race detector (needs a C compiler) and assertions
 # make simulate       SEEDS simulated lives of the engine, from seed FROM on (see test/simulation)
+# make mutants        plants each fault of internal/mutants and has the simulation catch it (minutes)
+# make fuzz           every fuzz target for FUZZTIME (10 minutes each; CI takes seconds)
 # make bench-hash     Keccak and tries at each number of lanes, beside go-ethereum (minutes)
 # make bench-storage   all tries of a state like mainnet's at SCALE: report, sweeps and their plots in
 #                      OUT, and the ratio to go-ethereum (some ten minutes on two cores)
@@ -21,9 +23,11 @@ SCALE   ?= 1/100
 OUT     ?= bin/bench
 SOAK_BLOCKS ?= 10000
 SEEDS   ?= 10000
+FUZZTIME ?= 10m
+MUTANTS := $(filter-out doc off mutants,$(basename $(notdir $(wildcard internal/mutants/*.go))))
 FROM    ?= 1
 
-.PHONY: jaeger
+.PHONY: jaeger mutants fuzz
 .PHONY: all build run test soak simulate cross race fmt-check bench-bal bench-blocks bench-hash \
   bench-storage clean
 
@@ -54,6 +58,22 @@ soak: build
 	$(BIN) init --datadir bin/soak/store bin/soak/chain/genesis.json
 	timeout 10m $(BIN) soak --nosync --datadir bin/soak/store bin/soak/chain/payloads.jsonl.gz
 	$(BIN) verify --datadir bin/soak/store
+
+mutants:
+	@missed=0; for tag in $(MUTANTS); do \
+	  $(GO) build -tags mutant,$$tag -o bin/mutant ./test/simulation/cmd/simulate || exit 1; \
+	  if bin/mutant -seeds 1000 -chunk 25 -failures 1 > bin/mutant.out; \
+	  then echo "$$tag: NOT CAUGHT"; missed=1; \
+	  else echo "$$tag: $$(grep -m1 FAILED bin/mutant.out | cut -c1-220)"; fi; \
+	done; exit $$missed
+
+fuzz:
+	@for file in $$(git grep -l '^func Fuzz' -- '*_test.go'); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
+	    echo "$$(dirname $$file) $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+	  done; \
+	done
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null ./...

@@ -11,6 +11,7 @@ import (
 
 	"github.com/balsa-sync/balsa/balactor/world"
 	"github.com/balsa-sync/balsa/internal/invariants"
+	"github.com/balsa-sync/balsa/internal/mutants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
@@ -258,7 +259,7 @@ func (c *core) opened(now time.Time, m *parentOpened) []any {
 		return []any{prepare{b}}
 	}
 	h := b.request.apply.Header
-	if m.known {
+	if m.known && mutants.Active != mutants.ApplyTwice {
 		return c.finish(now, nil)
 	}
 	if h.ParentHash != m.cursor.Hash || h.Number.Uint64() != m.cursor.Number+1 {

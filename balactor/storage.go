@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/balsa-sync/balsa/internal/mutants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/state"
 	"github.com/balsa-sync/balsa/trie"
@@ -140,7 +141,9 @@ func (r *storageRun) read(a *accountRun) (err error) {
 		if err != nil {
 			return fmt.Errorf("slot with hash %s: %w", t.Slots[i].Hash, err)
 		}
-		a.slots[i] = r.arena.copy(v)
+		if a.slots[i] = v; mutants.Active != mutants.ReuseBuffer {
+			a.slots[i] = r.arena.copy(v)
+		}
 	}
 	return nil
 }
@@ -193,7 +196,7 @@ func (r *storageRun) fields(a *accountRun) (err error) {
 			}
 		}
 	}
-	a.absent = a.post.IsEmpty() // EIP-161, I5
+	a.absent = a.post.IsEmpty() && mutants.Active != mutants.SkipEmptySweep // EIP-161, I5
 	return nil
 }
 
@@ -284,7 +287,9 @@ func (r *storageRun) finish(a *accountRun) error {
 		return fmt.Errorf("%w: storage root %s, the diff has %s",
 			ErrDiffMismatch, root, a.post.StorageRoot)
 	}
-	a.post.StorageRoot = root
+	if mutants.Active != mutants.StaleStorageRoot {
+		a.post.StorageRoot = root
+	}
 	w := state.AccountWrite{Hash: t.Hash}
 	if a.existed {
 		w.Pre = a.pre.AppendSlim(r.arena.room(maxAccountLen))

@@ -7,6 +7,8 @@ import (
 	"runtime"
 
 	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/balsa-sync/balsa/internal/mutants"
 )
 
 // Commit makes the block's layer the state and acknowledges the block: it is in the log, durably
@@ -205,7 +207,9 @@ func (w *rowWriter) newBlock(e *logEntry, l *Layer) {
 // undoBlock removes the rows of a block that is undone.
 func (w *rowWriter) undoBlock(e *logEntry, diff *ReverseDiff) {
 	w.block(appendNumberHashKey(nil, spaceHeader, e.number, &e.hash), nil)
-	w.block(appendHashKey(nil, spaceNumber, &e.hash), nil)
+	if mutants.Active != mutants.KeepUndoneHeaders {
+		w.block(appendHashKey(nil, spaceNumber, &e.hash), nil)
+	}
 	w.block(appendHashKey(nil, spaceBAL, &e.hash), nil)
 	w.block(appendNumberHashKey(nil, spaceReverseDiff, e.number, &e.hash), nil)
 	for i := range diff.Codes {

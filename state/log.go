@@ -9,6 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rlp"
+
+	"github.com/balsa-sync/balsa/internal/mutants"
 )
 
 // The kinds of log entries.
@@ -171,6 +173,9 @@ func (s *Store) walkLog(it *pebble.Iterator, included uint64) error {
 // await notes an entry that is to be done again. A block that is undone by it is left out.
 func (s *Store) await(e *logEntry) error {
 	n := len(s.pending)
+	if mutants.Active == mutants.ForgetUndo && e.kind == logUndone {
+		return nil
+	}
 	if e.kind == logUndone && n > 0 && !s.pending[n-1].Undone {
 		if s.pending[n-1].Hash != e.hash {
 			return fmt.Errorf("%w: log entry %d undoes block %x, at %v", ErrCorrupt, e.seq, e.hash,
@@ -207,6 +212,9 @@ func (s *Store) writeLog(e *logEntry) (logged <-chan error, err error) {
 	s.mu.Lock()
 	again := len(s.pending) > 0
 	trim := s.checkpointed
+	if mutants.Active == mutants.TrimUnwritten {
+		trim = s.logSeq
+	}
 	s.mu.Unlock()
 	if again {
 		done <- nil

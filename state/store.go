@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/balsa-sync/balsa/internal/mutants"
 )
 
 // Store is an open store. One goroutine at a time writes (Commit, Revert, a Bulk build): writers
@@ -168,7 +170,7 @@ func (s *Store) mayWrite() error {
 
 // syncOption is how blocks are acknowledged.
 func (s *Store) syncOption() *pebble.WriteOptions {
-	if s.opts.NoSync {
+	if s.opts.NoSync || mutants.Active == mutants.AckBeforeSync {
 		return pebble.NoSync
 	}
 	return pebble.Sync

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/balsa-sync/balsa/internal/mutants"
 )
 
 // view is one consistent state of the store, shared by those who read it. It is counted: the store
@@ -219,9 +221,13 @@ func (v *view) recentRow(key []byte) (value []byte, st rowState) {
 	if len(v.gens) == 0 {
 		return nil, rowUnknown
 	}
+	ahead := uint64(0)
+	if mutants.Active == mutants.SeeNextBlock {
+		ahead = 1
+	}
 	h := hashKey(key)
 	for _, g := range v.gens {
-		if value, st = g.get(h, key, v.seq); st != rowUnknown {
+		if value, st = g.get(h, key, v.seq+ahead); st != rowUnknown {
 			return value, st
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/balsa-sync/balsa/actors"
+	"github.com/balsa-sync/balsa/internal/mutants"
 	"github.com/balsa-sync/balsa/messages"
 	"github.com/balsa-sync/balsa/telemetry"
 )
@@ -140,6 +141,9 @@ func (a *storageActor) started(c actor.Context) {
 	a.timers = actors.NewTimers(a.cfg.System, c.Self())
 	a.timers.Start(sampleTimer, a.cfg.Options.SampleEvery, sampleTimer)
 	for _, pid := range h.requesters {
+		if mutants.Active == mutants.ForgetResend && h.incarnation > 1 {
+			continue
+		}
 		a.run(c, &messages.FindCredit{ReplyTo: pid})
 	}
 }

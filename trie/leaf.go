@@ -1,6 +1,7 @@
 package trie
 
 import (
+	"github.com/balsa-sync/balsa/internal/mutants"
 	"github.com/balsa-sync/balsa/trie/keccak"
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -91,7 +92,8 @@ func (b *Builder) placeLeaf(par *node) {
 	out := (*[common.HashLength]byte)(&b.cur.root)
 	if start > 0 {
 		x := nibble(&b.key, start-1)
-		if end-at < minHashed {
+		mutant := mutants.Active == mutants.EmbedShort && end-at == minHashed-1
+		if end-at < minHashed && !mutant {
 			par.addRef(x, l[at:end], false)
 			return
 		}

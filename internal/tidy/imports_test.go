@@ -34,7 +34,10 @@ var order = [][]string{
 	{"trie", "trie/classic"},
 	{"trie/keccak/internal/asm"},
 	{"trie/keccak"},
-	{"internal/invariants", "internal/measure", "internal/plots", "internal/tidy"},
+	{
+		"internal/invariants", "internal/measure", "internal/mutants", "internal/plots",
+		"internal/tidy",
+	},
 }
 
 // testOnly is what the tests of a package import besides, out of order.
