@@ -85,15 +85,19 @@ func TestTailComparesBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tail.Sides) != 2 || tail.Sides[0].Batch != 64 || tail.Sides[1].Batch != 1 ||
-		tail.Ratio.Count != 2 || tail.State.Accounts != tail.State.StorageAccounts {
+	if len(tail.Sides) != 3 || tail.Sides[0].Batch != 64 || tail.Sides[1].Batch != 1 ||
+		tail.Sides[1].Ratio.Count != 2 || tail.State.Accounts != tail.State.StorageAccounts {
 		t.Errorf("%+v", tail)
 	}
-	if one := tail.Sides[1].Builds[0].Storage; one.Jobs < int(tail.State.StorageAccounts) {
-		t.Errorf("%d jobs for %d accounts in batches of one", one.Jobs, tail.State.StorageAccounts)
+	accounts := int(tail.State.StorageAccounts)
+	if one := tail.Sides[1].Builds[0].Storage; one.Jobs < accounts || one.Flushes >= accounts {
+		t.Errorf("%d jobs, %d flushes for %d accounts in batches of one", one.Jobs, one.Flushes, accounts)
+	}
+	if alone := tail.Sides[2].Builds[0].Storage; alone.Flushes < accounts {
+		t.Errorf("%d flushes for %d accounts alone", alone.Flushes, accounts)
 	}
 	var b bytes.Buffer
-	if err := tail.WriteTable(&b); err != nil || !strings.Contains(b.String(), "batch 64 against") {
+	if err := tail.WriteTable(&b); err != nil || !strings.Contains(b.String(), "unbatched") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

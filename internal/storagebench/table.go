@@ -40,20 +40,14 @@ func (t *Tail) WriteTable(w io.Writer) error {
 		"alone in a store;\nthe storage phase, medians of %d rounds [least-most]\n",
 		t.State.StorageAccounts, t.Below, t.State.Slots, t.Rounds)
 	tw := newTable(w)
-	row(tw, "accounts a batch", "storage, s", "wall, us an account", "trie cpu, us an account",
-		"utilisation, %")
+	row(tw, "", "storage, s", "wall, us an account", "trie cpu, us an account",
+		"utilisation, %", "wall against the first", "process cpu against the first")
 	for i := range t.Sides {
 		s := &t.Sides[i]
-		row(tw, s.Batch, s.WallS.Text(3), s.AccountUS.Text(2), s.CPUAccount.Text(2),
-			s.Utilization.Times(100).Text(1))
+		row(tw, s.Name, s.WallS.Text(3), s.AccountUS.Text(2), s.CPUAccount.Text(2),
+			s.Utilization.Times(100).Text(1), s.Ratio.Text(2), s.CPURatio.Text(2))
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "batch %d against batch %d: %s times faster, "+
-		"%s times less processor time\n", tailBatches[0], tailBatches[1], t.Ratio.Text(2),
-		t.CPURatio.Text(2))
-	return err
+	return tw.Flush()
 }
 
 // WriteTable writes the growth for people.

@@ -2,7 +2,6 @@ package storagebench
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/balsa-sync/balsa"
 	"github.com/balsa-sync/balsa/internal/mainnetshape"
@@ -12,24 +11,32 @@ import (
 // TailBelow is the number of slots below which an account belongs to the tail.
 const TailBelow = 1000
 
-// tailBatches are the batches that are compared on it: the default, and none.
-var tailBatches = [2]int{64, 1}
+// tailSides are what is compared on it: the default; a message for each account, while a worker's
+// accounts share iterator, builder, buffer and flush all the same; and nothing shared, where each
+// account has a message, a table, a flush and its answer of its own, as without a dispatcher.
+var tailSides = [...]TailSide{
+	{Name: "batches of 64", Batch: 64},
+	{Name: "batches of 1", Batch: 1},
+	{Name: "unbatched", Batch: 1, Segment: 1},
+}
 
-// Tail compares batches on the small-account tail.
+// Tail compares batches on the small-account tail. The first side is compared with the others.
 type Tail struct {
 	Below  int        `json:"below_slots"`
 	State  State      `json:"state"`
 	Rounds int        `json:"rounds"`
 	Sides  []TailSide `json:"sides"`
-	// Ratio is the storage phase's wall time with batches of one over that with batches of 64.
-	Ratio measure.Spread `json:"ratio"`
-	// CPURatio is the same of the process's processor time during the storage phase.
-	CPURatio measure.Spread `json:"cpu_ratio"`
 }
 
 // TailSide is the storage phase of the tail with one size of batches.
 type TailSide struct {
-	Batch       int            `json:"batch_accounts"`
+	Name    string `json:"name"`
+	Batch   int    `json:"batch_accounts"`
+	Segment int    `json:"segment_accounts,omitempty"` // 0: the default
+	// Ratio is the storage phase's wall time on this side over that on the first.
+	Ratio measure.Spread `json:"ratio"`
+	// CPURatio is the same of the process's processor time during the storage phase.
+	CPURatio    measure.Spread `json:"cpu_ratio"`
 	WallS       measure.Spread `json:"storage_wall_s"`
 	AccountUS   measure.Spread `json:"wall_us_account"`
 	CPUAccount  measure.Spread `json:"trie_cpu_us_account"`
@@ -46,30 +53,40 @@ func MeasureTail(ctx context.Context, dir string, shape mainnetshape.Shape, o Op
 	}
 	var names []string
 	var all []balsa.StorageOptions
-	for _, n := range tailBatches {
-		storage := o.Storage
-		storage.BatchAccounts = n
-		names, all = append(names, fmt.Sprintf("batch=%d", n)), append(all, storage)
+	for i := range tailSides {
+		storage, err := tailSides[i].options(o.Storage)
+		if err != nil {
+			return nil, err
+		}
+		names, all = append(names, tailSides[i].Name), append(all, storage)
 	}
 	builds, err := s.alternate(ctx, names, all)
 	if err != nil {
 		return nil, err
 	}
-	t := &Tail{
-		Below: TailBelow, State: s.State, Rounds: o.Rounds,
-		Ratio:    measure.Ratio(values(builds[1], storageWall), values(builds[0], storageWall)),
-		CPURatio: measure.Ratio(values(builds[1], storageCPU), values(builds[0], storageCPU)),
-	}
+	t := &Tail{Below: TailBelow, State: s.State, Rounds: o.Rounds}
 	each := 1e6 / float64(s.State.StorageAccounts)
-	for i, n := range tailBatches {
-		wall := of(builds[i], storageWall)
-		t.Sides = append(t.Sides, TailSide{
-			Batch: n, WallS: wall, AccountUS: wall.Times(each), Builds: builds[i],
-			CPUAccount: of(builds[i], func(b *Build) float64 {
-				return b.Storage.TrieCPUS * each
-			}),
-			Utilization: of(builds[i], func(b *Build) float64 { return b.Storage.Utilization }),
-		})
+	for i, side := range tailSides {
+		side.Builds = builds[i]
+		side.Ratio = measure.Ratio(values(builds[i], storageWall), values(builds[0], storageWall))
+		side.CPURatio = measure.Ratio(values(builds[i], storageCPU), values(builds[0], storageCPU))
+		side.WallS = of(builds[i], storageWall)
+		side.AccountUS = side.WallS.Times(each)
+		side.CPUAccount = of(builds[i], func(b *Build) float64 { return b.Storage.TrieCPUS * each })
+		side.Utilization = of(builds[i], func(b *Build) float64 { return b.Storage.Utilization })
+		t.Sides = append(t.Sides, side)
 	}
 	return t, nil
+}
+
+// options are o for this side. What a requester may have outstanding stays the same.
+func (s *TailSide) options(o balsa.StorageOptions) (balsa.StorageOptions, error) {
+	if err := o.Validate(); err != nil {
+		return o, err
+	}
+	o.BatchAccounts = s.Batch
+	if s.Segment > 0 {
+		o.SegmentAccounts = s.Segment
+	}
+	return o, nil
 }
