@@ -18,6 +18,7 @@ import (
 type accountBatch struct {
 	cfg     *Config
 	updater *updater
+	upper   *upper // the parent's
 	show    func(telemetry.Job)
 	idle    time.Time // since its answer before
 }
@@ -128,7 +129,7 @@ func (a *accountBatch) updateAccounts(_ actor.Context, m *messages.UpdateAccount
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}
 	defer r.Close()
-	done, err := updateParts(a.updater, r.AccountTrie(), m)
+	done, err := updateParts(a.updater, a.upper.over(r.AccountTrie()), m)
 	if err != nil {
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}

@@ -53,7 +53,8 @@ func Spec(cfg Config) (actors.Spec, error) {
 		Name: Name,
 		New: func() actor.Actor {
 			a := &applyActor{
-				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h, updater: newUpdater(),
+				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h,
+				updater: newUpdater(), upper: newUpper(),
 			}
 			if cfg.Options.Apply == ApplyJournaled {
 				a.world = world.New(nil, lanes{})
@@ -97,6 +98,7 @@ type applyActor struct {
 	core     *core
 	hold     *hold
 	updater  *updater
+	upper    *upper       // at the state of the block before the one in hand
 	world    *world.State // of ApplyJournaled
 	children []*actor.PID
 }
@@ -145,7 +147,8 @@ func (a *applyActor) spawn(c actor.Context, i int) {
 		Name: "account-batch", Numbered: true,
 		New: func() actor.Actor {
 			return &accountBatch{
-				cfg: a.cfg, updater: newUpdater(), show: a.cfg.Monitor.Slot("account-batch", i),
+				cfg: a.cfg, updater: newUpdater(), upper: a.upper,
+				show: a.cfg.Monitor.Slot("account-batch", i),
 			}
 		},
 	})
@@ -189,11 +192,11 @@ func (a *applyActor) do(c actor.Context, effect any) any {
 	case journalBlock:
 		return a.journal(e.block)
 	case updateWhole:
-		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
+		done, err := updateAccounts(e.block.request.ctx(), a.updater, a.accountTrie(),
 			e.block.parent.cursor.Root == trie.EmptyRoot, e.block.changes)
 		return accountsReady{done, err}
 	case join:
-		done, err := joinParts(e.block.request.ctx(), a.updater, a.hold.reader.AccountTrie(),
+		done, err := joinParts(e.block.request.ctx(), a.updater, a.accountTrie(),
 			e.block.parent.root, e.block.accounts)
 		return accountsReady{done, err}
 	case handOver:
@@ -257,13 +260,17 @@ func (a *applyActor) lookUp(e openParent) (p parentOpened, err error) {
 	} else if _, p.known, err = sn.HeaderNumber(e.hash); err != nil || p.known {
 		return p, err
 	}
-	path, b, ok, err := a.hold.reader.AccountTrie().FirstBranch(trie.Path{})
+	a.upper.stand(p.cursor.Hash)
+	path, b, ok, err := a.accountTrie().FirstBranch(trie.Path{})
 	if err == nil && ok && path.Len == 0 {
 		b.Refs = bytes.Clone(b.Refs)
 		p.root, p.hasRoot = b, true
 	}
 	return p, err
 }
+
+// accountTrie is the parent's account trie.
+func (a *applyActor) accountTrie() trie.Reader { return a.upper.over(a.hold.reader.AccountTrie()) }
 
 func (a *applyActor) prepare(b *block) prepared {
 	_, span := a.cfg.Tracer.Start(a.hold.ctx, telemetry.SpanBALDecode)
@@ -324,7 +331,15 @@ func (a *applyActor) store(b *block) stored {
 		err = a.cfg.Store.Commit(b.parent.cursor,
 			state.Block{Header: m.Header, Hash: b.hash, BAL: m.BAL}, &b.layer)
 	}
-	return stored{err: err, full: err == nil && a.publish(b)}
+	if err != nil {
+		return stored{err: err}
+	}
+	to := b.hash
+	if b.request.rewind != nil {
+		to = b.parent.undo.to.Hash
+	}
+	a.upper.move(to, b.layer.Branches)
+	return stored{full: a.publish(b)}
 }
 
 // publish delivers the change set of a block that is stored. It reports whether the next one has
@@ -364,6 +379,9 @@ func (a *applyActor) release(b *block) {
 		if b.failed != nil {
 			s.SetStatus(codes.Error, b.failed.Error())
 		}
+	}
+	if _, wrong := b.failed.(*WrongRootError); wrong {
+		a.upper.forget() // should memory be at fault, the next attempt does not meet it again
 	}
 	a.hold.close(a.cfg.Logger)
 }

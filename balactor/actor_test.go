@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"math/big"
 	"slices"
 	"sync/atomic"
@@ -100,26 +101,28 @@ func (r *rig) block(n int) *messages.ApplyBlock {
 		}
 		leaves[crypto.Keccak256Hash(addr[:])] = leaf
 	}
-	st := gethtrie.NewStackTrie(nil)
-	var keys []common.Hash
-	for k := range leaves {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, common.Hash.Cmp)
-	for _, k := range keys {
-		if err := st.Update(k[:], leaves[k]); err != nil {
-			r.t.Fatal(err)
-		}
-	}
+	root := stackRoot(r.t, leaves)
 	raw := bal.Encode(list)
 	hash := bal.Hash(raw)
 	return &messages.ApplyBlock{
 		Request: 1, BAL: raw, Transactions: 1, ReplyTo: r.probe.PID,
 		Header: &types.Header{
-			Number: big.NewInt(1), ParentHash: r.genesis.Hash(), Root: st.Hash(),
+			Number: big.NewInt(1), ParentHash: r.genesis.Hash(), Root: root,
 			GasLimit: 30_000_000, BlockAccessListHash: &hash,
 		},
 	}
+}
+
+// stackRoot is the root of a trie of leaves by key, as go-ethereum builds it.
+func stackRoot(t *testing.T, leaves map[common.Hash][]byte) common.Hash {
+	t.Helper()
+	st := gethtrie.NewStackTrie(nil)
+	for _, k := range slices.SortedFunc(maps.Keys(leaves), common.Hash.Cmp) {
+		if err := st.Update(k[:], leaves[k]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return st.Hash()
 }
 
 func (r *rig) send(m any) { r.sys.Send(r.t.Context(), r.pid, m) }

@@ -16,6 +16,9 @@
 // Rewind runs the same path backwards (D6): a reverse diff gives the targets instead of a block
 // access list, and the parent's header gives the root to reach.
 //
+// The account trie's upper branch rows, which nearly every block reads and writes, stay in memory
+// from block to block; they are those of the cursor's state, or none.
+//
 // # Invariants
 //
 //   - I3: nothing is committed unless keccak(BAL) is the header's hash and the root came out right.
