@@ -18,7 +18,6 @@ import (
 type accountBatch struct {
 	cfg     *Config
 	updater *updater
-	upper   *upper // the parent's
 	show    func(telemetry.Job)
 	idle    time.Time // since its answer before
 }
@@ -129,7 +128,11 @@ func (a *accountBatch) updateAccounts(_ actor.Context, m *messages.UpdateAccount
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}
 	defer r.Close()
-	done, err := updateParts(a.updater, a.upper.over(r.AccountTrie()), m)
+	accounts := r.AccountTrie()
+	if m.Over != nil {
+		accounts = m.Over(accounts)
+	}
+	done, err := updateParts(a.updater, accounts, m)
 	if err != nil {
 		return &messages.JobFailed{Job: m.Job, Err: err}
 	}

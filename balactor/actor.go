@@ -53,12 +53,9 @@ func Spec(cfg Config) (actors.Spec, error) {
 		Name: Name,
 		New: func() actor.Actor {
 			a := &applyActor{
-				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h,
-				updater: newUpdater(), upper: newUpper(),
+				cfg: &cfg, core: newCore(cfg.Options, incarnations), hold: h, updater: newUpdater(),
 			}
-			if cfg.Options.Apply == ApplyJournaled {
-				a.world = world.New(nil, lanes{})
-			}
+			a.unshare()
 			incarnations++
 			return a
 		},
@@ -129,14 +126,25 @@ func (a *applyActor) Receive(c actor.Context) {
 	case actors.ChildRestarted:
 		if i := a.index(m.Child); i >= 0 {
 			a.hold.lost(telemetry.EventWorkerRestarted, i, m.Reason)
+			a.unshare()
 			a.run(c, workerLost{worker: i, reason: m.Reason})
 		}
 	case actors.ChildFailed:
 		if i := a.index(m.Child); i >= 0 {
 			a.hold.lost(telemetry.EventWorkerReplaced, i, m.Reason)
+			a.unshare()
 			a.spawn(c, i)
 			a.run(c, workerLost{worker: i, reason: m.Reason})
 		}
+	}
+}
+
+// unshare takes memory that workers share with the actor anew: one that has died may have jobs of
+// its last life in its queue, and be at them at any time.
+func (a *applyActor) unshare() {
+	a.upper = newUpper()
+	if a.cfg.Options.Apply == ApplyJournaled {
+		a.world = world.New(nil, lanes{})
 	}
 }
 
@@ -147,8 +155,7 @@ func (a *applyActor) spawn(c actor.Context, i int) {
 		Name: "account-batch", Numbered: true,
 		New: func() actor.Actor {
 			return &accountBatch{
-				cfg: a.cfg, updater: newUpdater(), upper: a.upper,
-				show: a.cfg.Monitor.Slot("account-batch", i),
+				cfg: a.cfg, updater: newUpdater(), show: a.cfg.Monitor.Slot("account-batch", i),
 			}
 		},
 	})
@@ -220,6 +227,9 @@ func (a *applyActor) handOut(c actor.Context, e handOut) {
 		m.ReplyTo = c.Self()
 	case *messages.UpdateAccounts:
 		m.ReplyTo = c.Self()
+		if m.Job.Attempt == 1 { // after that, another may be at the same nibbles
+			m.Over = a.upper.over
+		}
 	}
 	a.cfg.System.Send(a.hold.ctx, a.children[e.worker], e.msg)
 }

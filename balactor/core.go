@@ -33,7 +33,7 @@ type core struct {
 	opts    Options
 	queue   []request
 	cur     *block
-	blocks  uint64 // numbers the passes, so that late answers are told apart
+	rounds  uint64 // numbers the rounds of jobs, so that late answers are told apart
 	workers []worker
 }
 
@@ -69,7 +69,6 @@ type job struct {
 
 // block is the pass in hand: one block applied, or one undone.
 type block struct {
-	id      uint64
 	request request
 	started time.Time
 	hash    common.Hash // of the block in question
@@ -77,6 +76,7 @@ type block struct {
 
 	targets  []messages.AccountTarget
 	journal  *journal // of a block that goes through the journal
+	round    uint64   // of jobs
 	jobs     []job
 	next     int // first job not handed out yet
 	again    []int
@@ -179,7 +179,7 @@ const incarnationShift = 40
 // may still be in the mailbox, so no pass has a number that one of theirs had.
 func newCore(o Options, incarnation uint64) *core {
 	return &core{
-		opts: o, workers: make([]worker, o.Workers), blocks: incarnation << incarnationShift,
+		opts: o, workers: make([]worker, o.Workers), rounds: incarnation << incarnationShift,
 	}
 }
 
@@ -230,8 +230,7 @@ func (c *core) start(now time.Time, r request, undone int) []any {
 	for w := range c.workers {
 		invariants.Check(!c.workers[w].busy, "worker %d is busy between two passes", w)
 	}
-	c.blocks++
-	b := &block{id: c.blocks, request: r, started: now, mark: now, undone: undone,
+	b := &block{request: r, started: now, mark: now, undone: undone,
 		spent: make([]messages.Phases, len(c.workers))}
 	c.cur = b
 	if r.apply != nil {
@@ -280,14 +279,25 @@ func (c *core) prepared(now time.Time, m prepared) []any {
 		return c.readJobs(now)
 	}
 	b.targets = m.targets
+	c.newRound()
 	for i, run := range split(m.targets, len(c.workers), c.opts.BatchSlots) {
 		b.jobs = append(b.jobs, job{storage: &messages.UpdateStorage{
-			Job:      messages.Job{Block: b.id, Index: i},
+			Job:      messages.Job{Round: b.round, Index: i},
 			Ctx:      b.request.ctx(),
 			Snapshot: b.parent.snapshot, Targets: run,
 		}})
 	}
 	return c.storageJobs(now)
+}
+
+// newRound begins a round of jobs. No round has a number that another had, of the same block
+// either: a worker that died may still have a job of an earlier one in its queue, and answers it
+// at any time.
+func (c *core) newRound() {
+	b := c.cur
+	c.rounds++
+	b.round = c.rounds
+	b.jobs, b.next, b.again = nil, 0, nil
 }
 
 // storageJobs hands the block's storage jobs out.
@@ -351,7 +361,7 @@ func (j *job) message() any {
 // attempt, which mean nothing any more.
 func (c *core) answered(of messages.Job) (worker int, ok bool) {
 	b := c.cur
-	if b == nil || of.Block != b.id || of.Index >= len(b.jobs) {
+	if b == nil || of.Round != b.round || of.Index >= len(b.jobs) {
 		return 0, false
 	}
 	j := &b.jobs[of.Index]

@@ -210,6 +210,29 @@ func TestALostJobIsHandedOutAgainAndItsLateAnswerMeansNothing(t *testing.T) {
 	act[updateWhole](b)
 }
 
+// A worker that was restarted has its job still in its queue, and may answer it when the account
+// jobs are out, whose indices and attempts are the same.
+func TestALateAnswerOfTheRoundBeforeMeansNothing(t *testing.T) {
+	b := newBench(t, 2)
+	b.open(apply(1, header(common.Hash{1})), 2)
+	late, other := b.next(), b.next()
+	b.step(workerLost{worker: late.worker, reason: "boom"})
+	b.step(storageDone(other))
+	b.step(storageDone(b.next()))
+	first, second := b.next(), b.next()
+	b.step(storageDone(late))
+	if b.core.cur.left != 2 {
+		t.Fatal("the late answer was taken for that of an account job")
+	}
+	b.step(accountsDoneMsg(first))
+	b.step(accountsDoneMsg(second))
+	for i, m := range act[join](b).block.accounts {
+		if m == nil {
+			t.Fatalf("part %d is missing", i)
+		}
+	}
+}
+
 func TestAJobThatIsLostOnEveryAttemptRejectsItsBlock(t *testing.T) {
 	b := newBench(t, 2)
 	b.open(apply(1, header(common.Hash{1})), 2)

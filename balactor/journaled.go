@@ -227,10 +227,11 @@ func (c *core) parentRead(now time.Time, m *messages.ParentRead) []any {
 // readJobs are the first jobs of a block that goes through the journal.
 func (c *core) readJobs(now time.Time) []any {
 	b := c.cur
+	c.newRound()
 	slots := func(a *messages.ParentAccount) int { return len(a.Slots) }
 	for i, run := range cut(b.journal.accounts, slots, len(c.workers), c.opts.BatchSlots) {
 		b.jobs = append(b.jobs, job{read: &messages.ReadParent{
-			Job: messages.Job{Block: b.id, Index: i}, Ctx: b.request.ctx(),
+			Job: messages.Job{Round: b.round, Index: i}, Ctx: b.request.ctx(),
 			Snapshot: b.parent.snapshot, Accounts: run,
 		}})
 	}
@@ -250,13 +251,13 @@ func (c *core) journaled(now time.Time, m journaled) []any {
 		return c.finish(now, m.err)
 	}
 	b.targets = journalTargets(m.changes)
-	b.jobs, b.next, b.again = nil, 0, nil
+	c.newRound()
 	changes := m.changes.Accounts
 	slots := func(a *world.AccountChange) int { return len(a.Slots) }
 	from := 0
 	for i, run := range cut(changes, slots, len(c.workers), c.opts.BatchSlots) {
 		b.jobs = append(b.jobs, job{storage: &messages.UpdateStorage{
-			Job: messages.Job{Block: b.id, Index: i}, Ctx: b.request.ctx(),
+			Job: messages.Job{Round: b.round, Index: i}, Ctx: b.request.ctx(),
 			Snapshot: b.parent.snapshot, Targets: b.targets[from : from+len(run)], Journaled: run,
 		}})
 		from += len(run)

@@ -117,10 +117,10 @@ func (c *core) storageDone(now time.Time) []any {
 	if len(c.workers) == 1 || !b.parent.hasRoot || len(b.changes) < c.opts.ParallelAccounts {
 		return []any{updateWhole{b}}
 	}
-	b.jobs, b.next, b.again = nil, 0, nil
+	c.newRound()
 	for i, runs := range partition(b.changes, len(c.workers)) {
 		b.jobs = append(b.jobs, job{account: &messages.UpdateAccounts{
-			Job:      messages.Job{Block: b.id, Index: i},
+			Job:      messages.Job{Round: b.round, Index: i},
 			Ctx:      b.request.ctx(),
 			Snapshot: b.parent.snapshot, Root: b.parent.root, Runs: runs,
 		}})

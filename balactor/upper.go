@@ -24,7 +24,8 @@ const (
 // nearly every block reads and writes the same ones. It holds rows of one state alone, that of the
 // block at; a row that it does not have is read from the store. It takes at most 38 MB.
 //
-// Workers side by side may read and fill it if each keeps to paths of first nibbles of its own.
+// Workers side by side may read and fill it if each keeps to paths of first nibbles of its own
+// (messages.UpdateAccounts.Over).
 type upper struct {
 	at     common.Hash
 	root   upperRow

@@ -42,7 +42,7 @@ type AccountTarget struct {
 // Job names one piece of a block's work. Attempt tells answers to a job that was handed out again
 // from answers to the lost one.
 type Job struct {
-	Block   uint64 // number that the BalApplyActor gave the block in hand
+	Round   uint64 // number of the jobs that the BalApplyActor has out at a time: one of a kind
 	Index   int
 	Attempt int
 }
@@ -112,9 +112,12 @@ type UpdateAccounts struct {
 	Job      Job
 	Ctx      context.Context // its end fails the job; nil: never
 	Snapshot *state.Snapshot
-	Root     trie.Branch     // the account trie's root branch (path of length 0)
-	Runs     [][]trie.Change // changes below one nibble each, ascending
-	ReplyTo  *actor.PID
+	Root     trie.Branch // the account trie's root branch (path of length 0)
+	// Over puts what is kept in memory of the account trie over what the store gives. The job has
+	// what lies below its nibbles to itself. Nil: there is nothing.
+	Over    func(trie.Reader) trie.Reader
+	Runs    [][]trie.Change // changes below one nibble each, ascending
+	ReplyTo *actor.PID
 }
 
 // AccountsUpdated holds the parts that an UpdateAccounts asked for, and the rows below them.
