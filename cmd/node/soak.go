@@ -39,7 +39,7 @@ func (a *app) soakCommand() *cli.Command {
 			"comparison failed, and exits with 3 otherwise.",
 		Flags: append(replayFlags(), shadowEveryFlag(flagEvery),
 			&cli.BoolFlag{
-				Name: flagPace, Sources: env(flagPace), Value: true,
+				Name: flagPace, Sources: env(flagPace), Value: true, DefaultText: "true",
 				Usage: "wait for the shadow where it falls behind; otherwise blocks that come while it " +
 					"is busy are not compared",
 			},

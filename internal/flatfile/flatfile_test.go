@@ -85,7 +85,7 @@ func only(rows []entry, kinds ...Kind) (out []entry) {
 }
 
 // dumpBytes writes a dump the way geth does (cmd/utils, ExportChaindata).
-func dumpBytes(t *testing.T, kind string, rows []entry) []byte {
+func dumpBytes(t testing.TB, kind string, rows []entry) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	put := func(items ...any) {
@@ -115,7 +115,7 @@ var testHeader = &types.Header{
 
 const testChain = 1 << 40
 
-func leavesBytes(t *testing.T, rows []entry) []byte {
+func leavesBytes(t testing.TB, rows []entry) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, testChain, testHeader)
