@@ -44,12 +44,13 @@ func tune(o *pebble.Options) {
 }
 
 func (r *run) storeOptions() state.Options {
+	n := r.node // OnFatal comes from another goroutine, when the next process may be there
 	return state.Options{
-		Dir: storeDir, FS: r.node.disk, AllowUnfinished: true, CacheBytes: state.MinCacheBytes,
+		Dir: storeDir, FS: n.disk, AllowUnfinished: true, CacheBytes: state.MinCacheBytes,
 		MemTableBytes: memTableBytes, Logger: r.logger, Tune: tune,
 		CheckpointBlocks: r.o.checkpoint,
-		OnFatal:          func(error) { r.node.failed.Store(true) },
-		Background:       func(run func()) { r.node.behind = append(r.node.behind, run) },
+		OnFatal:          func(error) { n.failed.Store(true) },
+		Background:       func(run func()) { n.behind = append(n.behind, run) },
 	}
 }
 
