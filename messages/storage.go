@@ -54,7 +54,10 @@ type BuildStorage struct {
 	Request  uint64
 	From, To common.Hash
 	Accounts []StorageAccount // ascending, within From and To; may be empty
-	ReplyTo  *actor.PID
+	// Incarnation is that of the StorageCredit that the request goes by. A StorageActor that was
+	// restarted since leaves the request out: the new credit has it sent again. 0: whichever.
+	Incarnation uint64
+	ReplyTo     *actor.PID
 }
 
 // StorageBuilt answers a BuildStorage, in as many messages as it takes: each account is answered

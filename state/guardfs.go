@@ -118,7 +118,7 @@ func (g *guardFS) OpenDir(name string) (vfs.File, error) {
 	if g.after(err, false, "open", name) != nil {
 		return nil, err
 	}
-	return &guardFile{File: f, fs: g, name: name, critical: true}, nil
+	return &guardFile{File: f, fs: g, name: name, critical: true, dir: true}, nil
 }
 
 func (g *guardFS) Link(oldname, newname string) error {
@@ -161,6 +161,7 @@ type guardFile struct {
 	fs       *guardFS
 	name     string
 	critical bool
+	dir      bool
 }
 
 func (f *guardFile) after(err error, op string) error {
@@ -184,9 +185,17 @@ func (f *guardFile) Preallocate(off, length int64) error {
 	return f.after(f.File.Preallocate(off, length), "preallocate")
 }
 
+// Sync of a directory is critical while the store opens too, work in the background or not: Pebble
+// panics where it fails, and a flush of ingested tables, which writes no file first, may be under
+// way.
 func (f *guardFile) Sync() error {
 	f.fs.before()
-	return f.after(f.File.Sync(), "sync")
+	err := f.File.Sync()
+	if err != nil && f.dir && f.fs.mode.Load() == guardOpening {
+		f.fs.fail.set(fmt.Errorf("sync %s: %w", f.name, err))
+		park()
+	}
+	return f.after(err, "sync")
 }
 
 func (f *guardFile) SyncData() error {

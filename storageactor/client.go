@@ -124,7 +124,9 @@ func (c *Client) register(
 func (c *Client) send(p *pendingRun) {
 	p.out = len(p.msg.Accounts)
 	c.outstanding += p.out
-	c.sys.Send(p.trace, c.storage, p.msg)
+	m := *p.msg
+	m.Incarnation = c.incarnation
+	c.sys.Send(p.trace, c.storage, &m)
 }
 
 // sendAgain sends what was lost, as far as there is credit: a request goes as a whole, with

@@ -17,6 +17,11 @@ func (c *core) buildStorage(now time.Time, m *messages.BuildStorage) {
 	if c.runs[key] != nil {
 		return
 	}
+	if m.Incarnation != 0 && m.Incarnation != c.incarnation {
+		// It outlived a restart in the mailbox. Its requester sends it again, by the credit that it
+		// counts anew, and this one is not in that count.
+		return
+	}
 	err := checkRun(m)
 	switch {
 	case err != nil:

@@ -330,7 +330,9 @@ func (c *builder) post(m *messages.BuildStorage) {
 	c.out[m.Request] = len(m.Accounts)
 	r.note("**", "request %d: build %x to %x, %d accounts", m.Request, m.From[:4], m.To[:4],
 		len(m.Accounts))
-	r.node.tree.System.Send(background, r.node.tree.Storage, m)
+	sent := *m
+	sent.Incarnation = c.incarn
+	r.node.tree.System.Send(background, r.node.tree.Storage, &sent)
 }
 
 // postAgain sends what an incarnation lost, as far as there is credit.
