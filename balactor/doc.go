@@ -25,6 +25,30 @@
 //   - I4: at most Options.MaxQueued requests wait; more are refused with ErrBusy.
 //   - I5: an account that ends empty (EIP-161) is absent, and its slots with it.
 //
+// # The journaled way
+//
+// With ApplyJournaled a list goes through a journaled world state (package world), as a client that
+// executes transactions keeps a block's changes. It is there to be measured against, and has
+// everything else in common with the bulk path:
+//
+//	prepare ─┬ ReadParent ─┐           ┌ UpdateStorage ─┐
+//	         └ ReadParent ─┴ journal ──┴ UpdateStorage ─┴─ layer ─ as above
+//
+// # Change sets
+//
+// Subscriptions take each block's change set right after its commit, those of undone blocks too:
+// what the layer wrote, before and after. A subscriber whose buffer is full delays the block's
+// answer and what comes behind it, never a commit that is under way, unless it asked to miss some.
+//
+// # The shadow
+//
+// Validated blocks are offered to Shadow before their commit, with a snapshot of the parent.
+// ShadowRootActor queues at most MaxQueued and has ShadowReplay compute the root again: journaled
+// world state, classic tries, scalar Keccak; only the decoder of lists and the store's reads are
+// shared. Each request ends as exactly one of comparison, failure, or a skip with its reason. A
+// panic costs one comparison; at Close what waits is skipped as closing. Nothing waits for the
+// shadow.
+//
 // # Giving up
 //
 // A request has a context. Whatever works on it looks at the context every thousand items or so:
