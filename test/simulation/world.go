@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"math/big"
-	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -147,9 +146,4 @@ func (b *block) codesAt() map[common.Hash][]byte {
 		}
 	}
 	return codes
-}
-
-// addresses are the world's accounts in the order of their addresses.
-func (w world) addresses() []common.Address {
-	return slices.SortedFunc(maps.Keys(w), common.Address.Cmp)
 }
