@@ -55,9 +55,10 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	s.mu.RUnlock()
 	if s.options.Base == nil {
-		s.system.Shutdown()
+		s.system.Shutdown() // the guardian stays: an actor that ends late still tells it
+	} else {
+		s.system.ProcessRegistry.Remove(s.guardian.pid)
 	}
-	s.system.ProcessRegistry.Remove(s.guardian.pid)
 	if s.pool != nil {
 		s.pool.Close()
 	}
