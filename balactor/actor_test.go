@@ -37,11 +37,15 @@ type rig struct {
 	probe   *actorstest.Probe
 	genesis *types.Header
 	fatal   atomic.Int32
+	gaveUp  chan struct{} // closed by the first OnFatal
 }
 
 func newRig(t *testing.T, o Options, onMessage func(any)) *rig {
 	t.Helper()
-	r := &rig{t: t, genesis: &types.Header{Number: big.NewInt(0), Root: trie.EmptyRoot}}
+	r := &rig{
+		t: t, genesis: &types.Header{Number: big.NewInt(0), Root: trie.EmptyRoot},
+		gaveUp: make(chan struct{}),
+	}
 	var err error
 	r.store, err = state.Open(state.Options{Dir: "store", FS: state.MemFS()})
 	if err != nil {
@@ -57,7 +61,11 @@ func newRig(t *testing.T, o Options, onMessage func(any)) *rig {
 	}
 	r.sys, err = actors.NewSystem(actors.Options{
 		Restarts: actors.Restarts{Max: 2, Backoff: time.Microsecond},
-		OnFatal:  func(error) { r.fatal.Add(1) },
+		OnFatal: func(error) {
+			if r.fatal.Add(1) == 1 {
+				close(r.gaveUp)
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -221,6 +229,11 @@ func TestAnActorThatAlwaysPanicsIsGivenUp(t *testing.T) {
 		if !errors.Is(err, actors.ErrRestarted) {
 			t.Fatalf("error %v", err)
 		}
+	}
+	select { // it comes when the actor has ended, which Shutdown may see first
+	case <-r.gaveUp:
+	case <-time.After(30 * time.Second):
+		t.Fatal("OnFatal was not called")
 	}
 	if err := r.sys.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
